@@ -214,7 +214,7 @@ def guides() -> None:
     city = om.Grid(6, 6, bounds=(-74.11, 40.67, -73.99, 40.77))
     home = om.Prior.from_points(city, xy, smoothing=1.0)
     found = om.solve(om.Problem(home, km, constraints=[om.MetricPrivacy(0.5, km)]))
-    reports = om.protect(found, xy, outside="nearest", seed=1)
+    reports = om.protect(found, xy, rows_are_people=True, outside="nearest", seed=1).table
     after = np.bincount(city.locate(reports), minlength=len(city)).astype(float)
     before = np.bincount(np.maximum(city.locate(xy), 0), minlength=len(city)).astype(float)
     drawn = panels(svg.picture(city, before), svg.picture(city, after))

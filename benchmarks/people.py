@@ -37,7 +37,7 @@ def drawn() -> str:
     km = om.distances.euclidean()
     prior = om.Prior.from_points(cells, people, smoothing=1.0)
     design = om.solve(om.Problem(prior, km, constraints=[om.MetricPrivacy(_EPSILON, km)]))
-    drawn_at = om.protect(design, people, seed=4)
+    drawn_at = om.protect(design, people, rows_are_people=True, keep_order=True, seed=4).table
     away = float(np.linalg.norm(people - drawn_at, axis=1).mean())
     reports = Counter(map(tuple, drawn_at.tolist()))
     shown = "".join(f"<circle {at(x, y)} r='1.6'/>" for x, y in people)

@@ -349,11 +349,12 @@ def test_a_table_of_numbers_is_protected() -> None:
     design = om.solve(problem(om.DifferentialPrivacy(1, everywhere=LINE)))
     pd = pytest.importorskip("pandas")
     table = {"x": [0.1, 0.25, 1.7777], "who": ["a", "b", "c"]}
-    out = om.protect(design, pd.DataFrame(table), x="x", keep="who", outside="nearest")
+    out = om.protect(design, pd.DataFrame(table), x="x", keep="who", outside="nearest",
+                     keep_order=True)  # fmt: skip
     assert list(out["who"]) == ["a", "b", "c"]
     assert out["x"].isin(X).all()
     with pytest.raises(om.ProblemError, match="outside"):
-        om.protect(design, pd.DataFrame(table), x="x")
+        om.protect(design, pd.DataFrame(table), x="x", outside="refuse")
 
 
 def test_an_interval_of_huge_and_of_tiny_numbers() -> None:

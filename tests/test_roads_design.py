@@ -411,7 +411,7 @@ def test_a_table_of_places_is_protected_from_the_nearest_roads(roads: Any, desig
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.uniform(0, 4, (50, 2)), columns=["x", "y"])
-    out = om.protect(design, table, x="x", y="y")
+    out = om.protect(design, table, x="x", y="y", rows_are_people=True)
     assert len(out) == 50
     assert set(out.iloc[:, 0]) <= set(design.problem.observables.labels)
     p = design.mechanism.at(table.to_numpy())

@@ -40,9 +40,9 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
             "pack",
             "protect",
         ),
-        COMMANDS: ("client", "pack", "protect"),
+        COMMANDS: ("client", "pack", "protect", "statement"),
         FILES: ("ledger", "packed"),
-        MEASURES: ("crossings",),
+        MEASURES: ("averaging", "crossings"),
     },
     "optmech-noise": {
         NAMES: (

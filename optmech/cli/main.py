@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TextIO, cast
 from optmech.base.extensions import COMMANDS as EXTENSIONS, added, extension
 from optmech.cli.inputs import add_arguments
 from optmech.cli.output import note, present, working
-from optmech.cli.parser import Parser, of_gallery
+from optmech.cli.parser import Parser, joined, of_gallery
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
@@ -114,7 +114,7 @@ def _main(argv: Sequence[str] | None) -> int:
     try:
         Parser.given = given
         try:
-            args = parser.parse_args(given)
+            args = parser.parse_args(joined(given))
         except SystemExit as stop:
             # what was asked for is printed: a help, or the version
             sys.stdout.flush()

@@ -25,6 +25,21 @@ _IN_PYTHON = {
 _UNREADABLE = ("cannot be read: No such file", "there is no such file")
 
 
+_PAIR = re.compile(r"-[0-9.]+(,[-0-9.]+)+")
+"""Coordinates that begin with a minus, which argparse takes for an option."""
+
+
+def joined(argv: Sequence[str]) -> list[str]:
+    """Arguments, with coordinates that follow an option joined to it as its value."""
+    out: list[str] = []
+    for word in argv:
+        if out and re.fullmatch("--[a-z-]+", out[-1]) and _PAIR.fullmatch(word):
+            out[-1] += f"={word}"
+        else:
+            out.append(word)
+    return out
+
+
 class Parser(argparse.ArgumentParser):
     """Usage errors in the one-line style of all others."""
 

@@ -143,6 +143,28 @@ def within_least(value: float, bound: float) -> str:
     return f"within {percent(above)} of the least" if above > 0 else "the least possible"
 
 
+def from_best(design: Design) -> str:
+    """How far a design on a mesh is from the best of all mechanisms, after a comma; empty where
+    that is not known."""
+    if not design.lower_bound > 0:
+        return ""
+    above = Fraction(design.loss) / Fraction(design.lower_bound) - 1
+    return f", at most {percent(above)} from the best possible" if above > 0 else ""
+
+
+def planar_laplace(design: Design) -> float | None:
+    """The mean distance of a report by planar Laplace noise, whose density falls as e^(-ε d), with
+    the promise of a design at every point of a region: 2/ε. None where the loss of the design is
+    no such distance."""
+    promise, problem = design.promise, design.problem
+    measure, mesh = promise.measure, design.mesh
+    if promise.scope != "every point" or not promise.epsilon or measure is None or mesh is None:
+        return None
+    plain = measure.course in ("straight", "great circle") and problem.objective == "expected_loss"
+    same = getattr(problem.loss, "name", None) == measure.name
+    return 2 / promise.epsilon if plain and same and mesh.is_region else None
+
+
 def percent(share: Fraction) -> str:
     """A share > 0 with two digits, rounded up."""
     return f"{_up(100 * share)} %"

@@ -140,7 +140,9 @@ class Region(Places):
         rows = "" if wanted.uniform else f"file = {self.file}\nx = {x}\ny = {y}\n"
         lines = "".join(f"  {listed(place)},\n" for place in reports)
         text = f"""\
-{head(f"every point around {wanted.data.name}", self.metric)}
+{head(f"every point around {wanted.data.name}", self.metric)}\
+profile = "mesh"  # ends at a gap of 1e-3: the mesh is farther from the best of all mechanisms
+
 [secrets]
 # the loss is counted at the middles of cells of {by(cell, printable(unit))}\
 {"" if wanted.uniform else " that hold rows"}

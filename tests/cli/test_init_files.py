@@ -450,6 +450,7 @@ def test_a_region_over_the_antimeridian_is_private_at_every_point(folder: Path) 
     across = (vertices[:, 0].max() - vertices[:, 0].min()) * 111.19 * math.cos(math.radians(17))
     assert 40 < across < 60
     argv = ["protect", "d.json", "fiji.csv", "--seed", "1", "--outside", "refuse", "-o", "out.csv"]
+    argv += ["--rows-are-people", "--keep-order"]
     assert main(argv) == 0
     reports = [line.split(",") for line in (folder / "out.csv").read_text().splitlines()[1:]]
     assert len(reports) == 21

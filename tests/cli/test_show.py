@@ -249,7 +249,7 @@ def test_what_was_not_looked_for_is_not_said_to_be_the_best(
     # gradients are decided, and are no ratios of two entries
     assert main(["check", "d.json"]) == 0
     assert "tightest ratio none" not in " ".join(capsys.readouterr().out.split())
-    assert main(["protect", "d.json", "one.csv", "--keep", "id", "-o", "o.csv"]) == 0
+    assert main(["protect", "d.json", "one.csv", "--no-budget", "-o", "o.csv"]) == 0
     Path("other.csv").write_text("a,b\n1,2\n")
     assert main(["protect", "d.json", "other.csv", "-o", "q.csv"]) == 2
     said = capsys.readouterr().err

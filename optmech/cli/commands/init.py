@@ -59,6 +59,7 @@ def run(args: Namespace) -> Answer:
     from optmech.files.first_problem import first_problem
     from optmech.files.load import read_text
     from optmech.reading.bounded import read_bytes
+    from optmech.spaces.mesh.covering import TOO_LARGE
 
     wanted = _wanted(args)
     claim_outputs(args, [args.data])
@@ -70,7 +71,17 @@ def run(args: Namespace) -> Answer:
         )
     text, notes = first_problem(wanted, Path(args.output))
     # whatever the data are called, and hold: a file that cannot be read is not written
-    secrets = len(read_text(text, Path(args.output)).problem.secrets)
+    try:
+        secrets = len(read_text(text, Path(args.output)).problem.secrets)
+    except ProblemError as error:
+        if TOO_LARGE not in error.message:
+            raise
+        raise ProblemError(
+            "its rows lie too far apart for one region, in several places perhaps",
+            where=args.data,
+            remedy="Give a table for each place; or protect all of it by one mechanism for the "
+            f"whole earth: optmech protect {args.data} --budget 5 -o OUT",
+        ) from error
     content = text.encode()
     # somebody may have worked on the file that is there
     if not args.force and os.path.isfile(args.output) and read_bytes(args.output) != content:
@@ -152,6 +163,8 @@ def _reference(args: Namespace) -> Reference:
 
 _LENGTH = re.compile(r"\s*([-+.\w]*?)\s*(km|m)?\s*")
 _METRES = {"m": 1.0, "km": 1000.0}
+_LARGE = 100.0
+"""Kilometres of a radius that are asked about where no unit says so."""
 
 
 def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
@@ -167,10 +180,16 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
         raise ProblemError(
             f"{text[:40]!r} is no length", where="--radius", remedy="Give one, as 500m, 2km or 2"
         )
-    if found[2] is None:
-        return value
     called = args.crs is None and x is not None and y is not None and is_degrees(x, y)
     unit = "km" if args.degrees or called else args.unit
+    if found[2] is None:
+        if unit == "km" and value >= _LARGE:
+            raise ProblemError(
+                f"{found[1]} may be metres or kilometres",
+                where="--radius",
+                remedy=f"Give {found[1]}m or {found[1]}km",
+            )
+        return value
     if unit not in _METRES:
         raise ProblemError(
             f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",

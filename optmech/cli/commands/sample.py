@@ -29,8 +29,7 @@ ARGUMENTS = {
     ),
     "--at X,Y": (
         "instead of SECRET a position: of a packed mechanism, or of a design that is private "
-        "at every point; longitude and latitude where that has degrees (--at=X,Y where X is "
-        "negative)"
+        "at every point; longitude and latitude where that has degrees"
     ),
     **FAMILY_INPUT,
     "--signer KEY": "the public key (PEM) that a packed file is signed with",

@@ -37,6 +37,8 @@ SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
 _LONG = 2.0
 """Seconds after which it is worth saying what would make it faster."""
+_ON_MESH = 1e-3
+"""A gap on a mesh beyond which further digits are useless: the mesh's own is larger."""
 _INSTANT = 0.01
 """Seconds of a time that is over."""
 _UNMEASURED = (
@@ -274,12 +276,20 @@ def _shown(
     attack: dict[str, Any] | None,
     measured: list[Measured],
 ) -> Iterator[Piece]:
-    from optmech.designs.sentences import figure_words, figures, nearness
+    from optmech.designs.sentences import (
+        figure_words,
+        figures,
+        from_best,
+        nearness,
+        planar_laplace,
+    )
     from optmech.show import words
 
     rows: dict[str, str | None] = {
         "status": design.status + (f" ({design.reason})" if design.reason else ""),
     }
+    if design.mesh is not None and design.gap <= _ON_MESH:
+        rows["status"] = f"optimal on this mesh (gap {design.gap:.2g}){from_best(design)}"
     if design.matrix is not None:
         rows[""] = nearness(design) if design.status == "feasible" or design.mesh else None
         rows |= {own.name: figure_words(own) for own in figures(design)}
@@ -288,6 +298,10 @@ def _shown(
             rows["gap on this mesh"] = rows.pop("gap")
             rows["gap to the lower bound"] = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows["verified"] = "yes" if design.verified else "NO"
+    if (other := planar_laplace(design)) is not None:
+        rows["planar Laplace"] = (
+            f"{other:.4g}{words.loss_unit(design.problem)}, with the same promise"
+        )
     if attack is not None:
         unit = words.unit_of(design.problem, attack["distance"])
         rows["optimal attack"] = (

@@ -187,9 +187,12 @@ def _radians(degrees: float) -> Any:
     return flint.arb(degrees) * flint.arb.pi() / 180
 
 
+TOO_LARGE = "the region is too large, or too close to a pole, for a map of degrees"
+
+
 def _too_large() -> ProblemError:
     return ProblemError(
-        "the region is too large, or too close to a pole, for a map of degrees",
+        TOO_LARGE,
         where="mesh",
         remedy="Mesh a smaller region, or project the points to a plane",
     )

@@ -154,6 +154,11 @@ export class EarthMechanism {
     return this.draw(place, crypto.getRandomValues(new Uint8Array(this.drawBytes)));
   }
 
+  /** A report from a position: label, coordinates and accuracy; null outside, where that is refused. */
+  report(position) {
+    return this.describe(this.sample(this.locate(position)));
+  }
+
   /** Label, coordinates and accuracy of a report. */
   describe(report) {
     const [x, y] = this.secrets.centre(report);

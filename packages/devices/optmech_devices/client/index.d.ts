@@ -77,6 +77,8 @@ export interface Header {
   readonly outside: "refuse" | "nearest";
   readonly quantile: number | null;
   readonly radius: readonly number[] | null;
+  /** A report from a position, by a mechanism of any kind; null outside, where that is refused. */
+  report(position: number[]): { label: Label; coordinates: number[] | null; accuracy: number | null } | null;
   describe(report: number): { label: Label; coordinates: number[] | null; accuracy: number | null };
 }
 
@@ -192,22 +194,26 @@ export interface LedgerState {
 /** A place's number; of a mechanism for every point anything, as all draws are charged alike. */
 export type Place = number | number[];
 
+export interface LedgerOptions {
+  budget?: number | null;
+  delta?: number;
+  by?: keyof Figures;
+  fallBack?: "refuse" | "repeat";
+  /** Whether `radius` is between positions, which belong to places, or between places. */
+  between?: "positions" | "places";
+  /** The Rényi order of the composed figure, 1 and a number of eighths. */
+  order?: number | null;
+}
+
 export class Ledger {
+  /** For what the file states, within a radius of 1 unit. */
+  constructor(mechanism: Mechanism | MeshMechanism | EarthMechanism, options?: LedgerOptions);
   constructor(
     mechanism: Mechanism | MeshMechanism | EarthMechanism,
     /** Per unit of distance; null for what the file states. */
     epsilon: number | null,
     radius: number,
-    options?: {
-      budget?: number | null;
-      delta?: number;
-      by?: keyof Figures;
-      fallBack?: "refuse" | "repeat";
-      /** Whether `radius` is between positions, which belong to places, or between places. */
-      between?: "positions" | "places";
-      /** The Rényi order of the composed figure, 1 and a number of eighths. */
-      order?: number | null;
-    },
+    options?: LedgerOptions,
   );
   readonly epsilon: number;
   readonly radius: number;

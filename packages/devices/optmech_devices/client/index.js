@@ -89,6 +89,12 @@ export class Mechanism {
     return this.secrets.locate(position, this.reach, this.outside);
   }
 
+  /** A report from a position: label, coordinates and accuracy; null outside, where that is refused. */
+  report(position) {
+    const place = this.locate(position);
+    return place < 0 ? null : this.describe(this.sample(place));
+  }
+
   /** Label, coordinates and accuracy of a report. */
   describe(report) {
     return this.reports.describe(report, this.columns, this.radius);

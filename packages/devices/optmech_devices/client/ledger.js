@@ -205,7 +205,9 @@ export class Ledger {
   #draws = new Map();
   #before = none();
 
-  constructor(mechanism, epsilon, radius, given = {}) {
+  /** (mechanism, options) stands for (mechanism, null, 1, options). */
+  constructor(mechanism, ...rest) {
+    const [epsilon, radius, given = {}] = rest.length < 2 ? [null, 1, ...rest] : rest;
     needMechanism(mechanism);
     const { budget = null, delta = 1e-6, by = "plain", fallBack = "refuse", between = "positions",
       order = null } = options(given, ["budget", "delta", "by", "fallBack", "between", "order"]);

@@ -307,6 +307,12 @@ export class MeshMechanism {
     return this.draw(position, crypto.getRandomValues(new Uint8Array(this.drawBytes)));
   }
 
+  /** A report from a position: label, coordinates and accuracy; null outside, where that is refused. */
+  report(position) {
+    const found = this.sample(position);
+    return found < 0 ? null : this.describe(found);
+  }
+
   /** Label, coordinates and accuracy of a report. */
   describe(report) {
     return this.reports.describe(report, this.columns, this.radius);

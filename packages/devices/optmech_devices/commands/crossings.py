@@ -20,10 +20,10 @@ ARGUMENTS = {
         "times are seconds"
     ),
     "--x COLUMN": (
-        "with --crossings: longitude, or the first coordinate (default: with --y, the columns that "
-        "are called so)"
+        "with --crossings or --averaging: longitude, or the first coordinate (default: with --y, "
+        "the columns that are called so)"
     ),
-    "--y COLUMN": "with --crossings: latitude, or the second coordinate",
+    "--y COLUMN": "with --crossings or --averaging: latitude, or the second coordinate",
 }
 
 
@@ -31,11 +31,13 @@ def measured(
     args: Namespace, problem: Problem, m: Mechanism
 ) -> tuple[dict[str, Any], list[Piece]] | None:
     """What changes, for JSON and for people; None where nobody asked."""
-    if (args.x is None) != (args.y is None) or (args.x is not None and not args.crossings):
+    if (args.x is None) != (args.y is None) or (
+        args.x is not None and not (args.crossings or getattr(args, "averaging", None))
+    ):
         raise ProblemError(
-            "count together, with --crossings only",
+            "count together, with --crossings or --averaging only",
             where="--x" if args.x is not None else "--y",
-            remedy="Give --crossings, --x and --y",
+            remedy="Give --crossings or --averaging, --x and --y",
         )
     if not args.crossings:
         return None

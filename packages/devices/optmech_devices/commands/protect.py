@@ -31,17 +31,23 @@ if TYPE_CHECKING:
     from optmech_devices.protection.columns import Asked
 
 SUMMARY = "draw a report for every row of a table of places"
-EXAMPLE = "optmech protect design.json fixes.csv --outside nearest -o protected.csv"
+EXAMPLE = "optmech protect fixes.csv --budget 5 -o protected.csv"
 _MOST_KEY = 4096
 
 
 ARGUMENTS = {
-    "design DESIGN": "a file written by optmech solve -o, transport -o or pack -o (.omm)",
+    "design DESIGN": option(
+        "a file written by optmech solve -o, transport -o or pack -o (.omm); without one the "
+        "mechanism of the whole earth reports at once",
+        nargs="?",
+    ),
     "data DATA": (
         "a table: .csv (also .gz, .bz2, .xz), .parquet, .geojson of points; - is CSV on "
         "standard input"
     ),
     **FAMILY_INPUT,
+    "--radius R": "without a design: how far apart, as 500m or 2km, two places may differ by a "
+    "factor of 4 (default: 1km)",
     "where a row is": {
         "--x COLUMN": "longitude, or the first coordinate (default: with --y, the columns that "
         "are called longitude and latitude, or x and y where the design is not in degrees)",
@@ -67,6 +73,21 @@ ARGUMENTS = {
             "where secrets are points: rows farther than this from all of them are outside"
         ),
     },
+    "whose a row is, and what a person may spend": {
+        "--per COLUMN": "the column that says whose a row is (default: the one that is plainly "
+        "called so; without any, all rows count as one person's)",
+        "--rows-are-people": "every row is another person's",
+        "--budget B": "the largest total ε of a person (per km, as the design's), or B/day of a "
+        "person's day; without one a person with more than five draws is refused",
+        "--no-budget": "no limit; the summary says so",
+        "--beyond": option(
+            "what becomes of rows beyond the budget (default: repeat, they have the report that "
+            "the person had before; drop leaves them out)",
+            choices=("repeat", "drop"),
+            default="repeat",
+        ),
+        "--time COLUMN": "the time of a row, for budgets a day (default: the one called so)",
+    },
     "what is written": {
         "-o --output OUT=-": (
             "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)"
@@ -78,6 +99,8 @@ ARGUMENTS = {
         "--keep-place COLUMN": columns(
             "columns that are kept although they are called like coordinates"
         ),
+        "--keep-order": "rows stay in their order, which ties those of one person together "
+        "(default: they are shuffled)",
         "--report NAME": "add a column with the reports' labels",
         "--summary FILE": (
             "write what the reports promise to this JSON file; where a kept column says whose a "
@@ -98,33 +121,42 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
     from optmech_devices.protection.files import protect_file
+    from optmech_devices.protection.flow import Flow
     from optmech_devices.protection.persons import Persons, sentences, summed
     from optmech_devices.protection.reporter import Reporter
+    from optmech_devices.protection.spending import Budget, Spending
+    from optmech_devices.protection.spool import Order
 
     require_seed(args.seed)
     claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     asked, columns = _asked(args), _columns_of_persons(args)
-    persons = [Persons(name) for name in columns]
     key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
+    budget = Budget.of(args.budget, args.no_budget)
+    people = args.rows_are_people
+    spending = Spending(args.per, people, budget, args.beyond, key is not None, args.time)
     mechanism, promise, guess = _released(args)
     rate = None if promise is None else promise.epsilon
     limits = args.outside, args.max_distance
     with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
         reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
+        flow = Flow(reporter, asked, spending, promise, list(map(Persons, columns)), command=True)
+        order = None if args.keep_order else Order(args.seed)
         written, left = protect_file(
-            reporter, args.data, args.output, asked, told=_progress(), noted=note, persons=persons
+            flow, args.data, args.output, order=order, told=_progress(), noted=note
         )
-    draws = 1 + len(reporter.others)
-    reports = draws * (reporter.rows - reporter.dropped)
-    promise = promise and promise.snapped(reporter.snap)
-    said, unit = reporter.said(), "" if promise is None else promise.unit
+    found = flow.result(None, left)
+    draws, promise = len(flow.places), flow.kept_promise
+    said, unit = [found.person.words, *found.notes], "" if promise is None else promise.unit
+    reports = draws * (found.rows - found.left_out)
     values = {
+        "person": found.plain() | {"budget": budget.plain()},
         **named(reporter, "rows", "dropped", "missing", "snap"),
         "reports": reports,
-        "moved": reporter.moved + sum(each.moved for each in reporter.others),
+        "moved": found.moved,
         "columns": written,
         "left_out": left,
         "draws_per_row": draws,
+        "shuffled": order is not None,
     }
     if promise is not None:
         anew = ", ".join(sorted(set(args.sticky_by) - set(columns)))
@@ -133,7 +165,7 @@ def run(args: Namespace) -> Answer:
             sticky += f" A place is drawn anew, and counts anew, for every other value of {anew}."
         values |= promise.plain()
         said += _promised(promise, draws, guess, promise.repeats if key is None else sticky)
-    counted = summed(persons, rate, unit, key is not None)
+    counted = summed(flow.persons, rate, unit, key is not None)
     if args.summary is not None:
         content = json.dumps(plain_values({**values, "persons": counted}), indent=1)
         write_atomically(args.summary, content.encode() + b"\n")
@@ -143,7 +175,7 @@ def run(args: Namespace) -> Answer:
     return Answer(
         values,
         files={"output": f"{reports:,} reports", "summary": "summary"},
-        notes=[*said, *_kept_out(args, left, bool(columns))],
+        notes=[*said, *_kept_out(args, left)],
     )
 
 
@@ -158,7 +190,8 @@ def _asked(args: Namespace) -> Asked:
             where="--sticky-by",
             remedy="Give --sticky-key-file, or leave it out",
         )
-    if Path(args.data).suffix.lower() == ".json" and (found := by_ending(args.design)) is not None:
+    wrong = args.design is not None and Path(args.data).suffix.lower() == ".json"
+    if wrong and (found := by_ending(args.design)) is not None:
         raise ProblemError(
             f"is {found[0]}, and no design",
             where=args.design,
@@ -169,7 +202,7 @@ def _asked(args: Namespace) -> Asked:
     return Asked(args.x, args.y, args.label, keep, by, args.report, pairs, places)
 
 
-def _kept_out(args: Namespace, left: Sequence[str], persons: bool) -> Iterator[str]:
+def _kept_out(args: Namespace, left: Sequence[str]) -> Iterator[str]:
     """What is to be known of the columns that are kept, and of those that are not."""
     if left:
         yield f"left out: {', '.join(left)} (--keep COLUMN keeps one)"
@@ -180,10 +213,10 @@ def _kept_out(args: Namespace, left: Sequence[str], persons: bool) -> Iterator[s
         )
     if args.keep_place:
         yield f"written as they are, not protected: {', '.join(args.keep_place)}"
-    if (args.keep or args.keep_place) and not persons:
+    if args.keep_order:
         yield (
-            "no kept column is called like one that says whose a row is (user, id): what rows of "
-            "one person tell together is not counted"
+            "rows stay in their order: who knows which stand together averages their reports, "
+            "whether they carry a name or not"
         )
 
 
@@ -195,6 +228,17 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
     from optmech_devices.packed.documents import load_any_packed
 
+    if args.design is None:
+        from optmech_devices.protection.everywhere import BOUGHT, everywhere, said
+
+        earth = everywhere(args.radius)
+        note(said(earth, args.radius))
+        note(BOUGHT.format(data=args.data))
+        return earth, earth.promise, earth.guess
+    if args.radius is not None:
+        raise ProblemError(
+            "the design has its own", where="--radius", remedy="Leave the radius or the design out"
+        )
     if args.input is None and is_packed_file(args.design):
         packed = load_any_packed(args.design)
         return packed, packed.promise, packed.guess

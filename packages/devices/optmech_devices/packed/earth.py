@@ -24,7 +24,7 @@ from optmech.certificate.check import Check, CheckReport
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.number import Number, parse_exact
-from optmech.exact.sampler import EachBytes, bytes_for
+from optmech.exact.sampler import EachBytes, bytes_for, system_bytes
 from optmech.problem.promised import Measure
 from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments, kind
@@ -312,13 +312,20 @@ class Earth(ReadOnly):
         assert self.header.accuracy is not None
         return self.header.accuracy.radius[0]
 
-    def report(self, place: int, entropy: bytes) -> int:
-        """The report that ``draw_bytes`` bytes stand for. Raises ProblemError on another number of
-        bytes, or what is no cell."""
+    def report(self, place: int | Sequence[float], entropy: bytes | None = None) -> int:
+        """A report from a position (longitude, latitude), by the entropy of the operating system;
+        or the report that ``draw_bytes`` bytes stand for, of a cell. Raises ProblemError on another
+        number of bytes, or what is no cell or position."""
+        if not isinstance(place, int | np.integer):
+            place = self.locate(place)
+        if entropy is None:
+            entropy = system_bytes(DRAW_BYTES)
         number = np.array([self.secrets.index(place)])
         return int(self.reports(number, one_draw(entropy, DRAW_BYTES))[0])
 
-    report_of = report
+    def report_of(self, number: int, entropy: bytes) -> int:
+        """The report that ``draw_bytes`` bytes stand for, of a place's number."""
+        return self.report(number, entropy)
 
     @property
     def fingerprint(self) -> bytes:

@@ -69,7 +69,8 @@ class Ledger(Kept):
         that the packed file states; less than that is refused.
     radius:
         Up to which distance positions are to be hard to tell apart at every draw: in the unit of
-        the places' coordinates, in km on the globe.
+        the places' coordinates, in km on the globe; by default 1, so that figures are those of two
+        positions one unit apart, as a budget of ``om.protect`` is.
     budget:
         The largest figure that may be reached; None for no limit. It counts as the decimal of at
         most fifteen digits next to it, and every charge has nine digits, rounded up:
@@ -117,6 +118,8 @@ class Ledger(Kept):
     (7, True)
     >>> ledger.allows((0, 0))  # nothing more
     False
+    >>> om.Ledger(packed, budget=5)  # within one unit
+    Ledger(0 draws; plain 0 of 5 spent, 0.707106782 a draw; within 1 km)
     >>> ledger.enter((0, 0), times=2)  # draws that were made elsewhere count all the same
     >>> state = ledger.to_dict()
     >>> again = om.Ledger(packed, None, radius=1, budget=5)
@@ -132,8 +135,8 @@ class Ledger(Kept):
     def __init__(
         self,
         mechanism: PackedMechanism | Earth,
-        epsilon: Number | None,
-        radius: Number,
+        epsilon: Number | None = None,
+        radius: Number = 1,
         *,
         budget: float | None = None,
         delta: Number = 1e-6,
@@ -171,9 +174,9 @@ class Ledger(Kept):
         cls,
         path: str | Path,
         mechanism: PackedMechanism | Earth,
-        epsilon: Number | None,
+        epsilon: Number | None = None,
         *,
-        radius: Number,
+        radius: Number = 1,
         redesigned: bool = False,
         **options: Any,
     ) -> Ledger:
@@ -209,6 +212,17 @@ class Ledger(Kept):
                 # before there is a place in it
                 ledger._path.chmod(0o600)
         return ledger
+
+    def __repr__(self) -> str:
+        with self._held():
+            draws = sum(self._draws.values()) + self._before.draws
+            spent = float(written(self._sum(self._draws, self.by)))
+        limit = "" if self.budget is None else f" of {self.budget:g}"
+        unit = getattr(self.mechanism.observables, "unit", "km")
+        return (
+            f"Ledger({draws:,} draw{'' if draws == 1 else 's'}; {self.by} {spent:.9g}{limit} "
+            f"spent, {self.per_draw:.9g} a draw; within {f'{self.radius:g} {unit}'.strip()})"
+        )
 
     # -- drawing ---------------------------------------------------------------------------------
 

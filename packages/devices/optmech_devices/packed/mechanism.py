@@ -18,7 +18,7 @@ from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators, Numerators
-from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
+from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each, system_bytes
 from optmech.spaces.arguments import kind
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -198,11 +198,15 @@ class PackedMechanism(Mechanism):
         the region, where the file says to refuse that. Raises ProblemError on what is none."""
 
     @abstractmethod
-    def report(self, place: Any, entropy: bytes) -> Hashable | None:
-        """The report that ``draw_bytes`` bytes stand for, of a place's label or from a position, as
-        docs/packed.md has it: every reader of the file gives the same. Uniform bytes give every
-        report its exact probability; use each byte once. None outside the region, where the file
-        says to refuse that. Raises ProblemError on another number of bytes, or an unknown place."""
+    def report(self, place: Any, entropy: bytes | None = None) -> Hashable | None:
+        """A report from a position, as (longitude, latitude) or the coordinates of the places, by
+        the entropy of the operating system; None outside the region, where the file says to refuse
+        that. The same for a file of any kind.
+
+        With ``entropy`` the report that ``draw_bytes`` bytes stand for, of a place's label or from
+        a position, as docs/packed.md has it: every reader of the file gives the same. Uniform bytes
+        give every report its exact probability; use each byte once. Raises ProblemError on another
+        number of bytes, or an unknown place."""
 
     @abstractmethod
     def reports(self, place: Any, entropy: NDArray[np.uint8]) -> list[Hashable]:
@@ -267,7 +271,10 @@ class PackedPlaces(PackedMechanism):
     def draw_bytes(self) -> int:
         return self.bits // 8
 
-    def report(self, place: Hashable, entropy: bytes) -> Hashable:
+    def report(self, place: Any, entropy: bytes | None = None) -> Hashable | None:
+        if entropy is None:
+            found = self.locate(place)
+            return None if found is None else self.report(found, system_bytes(self.draw_bytes))
         return self.reports(place, one_draw(entropy, self.draw_bytes))[0]
 
     def reports(self, place: Hashable, entropy: NDArray[np.uint8]) -> list[Hashable]:

@@ -15,7 +15,7 @@ from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_arr
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError, described
 from optmech.exact.arguments import whole
-from optmech.exact.sampler import EachBytes, bytes_for, fresh
+from optmech.exact.sampler import EachBytes, bytes_for, fresh, system_bytes
 from optmech.spaces.mesh.elements import basis
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
@@ -177,7 +177,8 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         cells, weights = self._positions.of(known, self.header.outside)
         return np.where(proper, cells, -1), weights
 
-    def report(self, place: Sequence[float], entropy: bytes) -> Hashable | None:
+    def report(self, place: Sequence[float], entropy: bytes | None = None) -> Hashable | None:
+        entropy = system_bytes(self.draw_bytes) if entropy is None else entropy
         drawn, found = one_draw(entropy, self.draw_bytes), self.locate(place)
         return None if found is None else self.reports(found, drawn)[0]
 

@@ -104,6 +104,12 @@ class StickyReports(Kept):
         """The last epoch that every place was drawn for in."""
         self._last: Hashable | None = None
 
+    def __repr__(self) -> str:
+        with self._mutex:
+            places = len(self._entered)
+        spent = "nothing is charged" if self.ledger is None else repr(self.ledger)
+        return f"StickyReports({places:,} places drawn, epochs of {self.period:,} s; {spent})"
+
     def _require_own(self, ledger: Ledger, mechanism: PackedMechanism | Earth) -> None:
         """Raise ProblemError unless it counts draws of the mechanism, for a radius that is wide
         enough."""

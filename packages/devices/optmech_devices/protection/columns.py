@@ -97,12 +97,16 @@ class Asked:
                 remedy=f"Leave it out, or keep it all the same with keep_place = {place!r}",
             )
 
-    def told(
-        self, cells: Callable[[Any], Sequence[Any]], coordinates: Sequence[Floats], degrees: bool
-    ) -> list[str]:
-        """Sentences about columns that are kept, and not ``unveiled``, each of whose values stands
-        at one place. Raises ProblemError where the ``cells`` of one lie where the ``coordinates``
-        of the rows do."""
+    def refuse_telling(
+        self,
+        cells: Callable[[Any], Sequence[Any]],
+        coordinates: Sequence[Floats],
+        degrees: bool,
+        names: Sequence[Any] = (),
+    ) -> None:
+        """Raise ProblemError where the ``cells`` of a column that is kept, and not ``unveiled``,
+        lie where the ``coordinates`` of the rows do, or each of whose values stands at one place,
+        but for ``names`` of persons."""
         judged = {name: cells(name) for name in self.keep if name not in self.unveiled}
         for name, column in judged.items():
             if any(map(is_shape, column[:SAMPLE])):
@@ -118,12 +122,14 @@ class Asked:
                     where="keep",
                     remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
                 )
-        return [
-            f"most values of {name!r} stand at one place each: who knows what one is knows where "
-            "the row was, whatever the report says"
-            for name, column in judged.items()
-            if stands_still(column, coordinates)
-        ]
+        for name, column in judged.items():
+            if name not in names and stands_still(column, coordinates):
+                raise ProblemError(
+                    f"most values of {name!r} stand at one place each, as numbers of stations do: "
+                    "who knows what one is knows where the row was, whatever the report says",
+                    where="keep",
+                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
+                )
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
         """What takes the place of the ``chosen`` columns; raises ProblemError where others that are

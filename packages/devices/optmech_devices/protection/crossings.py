@@ -8,9 +8,8 @@ knows that a border was crossed. Of cells that are reported as they are, that is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,11 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import LEAST_KEY
 from optmech.reading.chosen import chosen_of
-from optmech.reading.columns import numbers_of
 from optmech.reading.tables import PointTable, opened_table
 from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
 from optmech_devices.protection.columns import Asked
+from optmech_devices.protection.days import seconds_of
 from optmech_devices.protection.files import guessed
 from optmech_devices.protection.persons import is_key, is_time
 from optmech_devices.protection.reporter import Reporter
@@ -90,7 +89,7 @@ def crossings(
     that is none, and where fewer than two fixes follow each other.
     """
     reporter = Reporter(mechanism, "drop", key=bytes(LEAST_KEY), unusable="drop", rate=rate)
-    points, who, seconds = _traces(source, asked, reporter.geographic, noted)
+    points, who, seconds = traces(source, asked, reporter.geographic, noted)
     kept, reports = reporter.at_points(
         points, reporter.repeated_by(["who"], lambda _: who.tolist())
     )
@@ -165,7 +164,7 @@ def _steps(who: Ints, seconds: Floats | None) -> tuple[Ints, float]:
     return before[near], float(gap[near].sum()) / 3600.0
 
 
-def _traces(
+def traces(
     source: str | Path, asked: Asked, degrees: bool, noted: Callable[[str], None]
 ) -> tuple[Floats, Ints, Floats | None]:
     """Points of a table, the person of each by a number, and the time in seconds."""
@@ -195,7 +194,7 @@ def _traces(
         )
     else:
         who = np.unique(list(map(str, part[key])), return_inverse=True)[1].reshape(-1)
-    seconds = None if time is None else _times(part[time])
+    seconds = None if time is None else seconds_of(part[time])
     if isinstance(seconds, int):
         noted(
             f"{time!r} has in row {seconds + 1} no time as 2008-10-23T02:53:04, and no number of "
@@ -209,24 +208,3 @@ def _median(values: Floats) -> float | None:
     """The median of the finite values; None where there are none."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if len(finite) else None
-
-
-def _times(cells: Sequence[Any]) -> Floats | int:
-    """Times in seconds, from numbers of seconds or texts such as 2008-10-23T02:53:04, which are UTC
-    unless they say otherwise; the index of the first text that is none."""
-    texts = [str(cell).strip() for cell in cells]
-    numbers = numbers_of([text.replace(",", ".") for text in texts])
-    sound = np.isfinite(numbers)
-    if sound.all():
-        return numbers
-    # a text stands out among numbers, and a number among texts
-    if sound[0]:
-        return int(np.argmin(sound))
-    found = []
-    for k, text in enumerate(texts):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return k
-        found.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-    return np.array(found)

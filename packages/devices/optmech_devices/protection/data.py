@@ -2,32 +2,38 @@
 
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats, real_array, unmasked
-from optmech.base.labels import coordinate_names, refuse_latitude_first
+from optmech.base.arrays import Floats, Ints, real_array, unmasked
+from optmech.base.labels import refuse_latitude_first
 from optmech.base.machine import needed
 from optmech.designs.design import Design
-from optmech.designs.promise import promise_of
+from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
+from optmech.exact.arguments import truth
+from optmech.exact.number import Number
 from optmech.reading.chosen import Chosen, column_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
-from optmech_devices.protection.columns import Asked, Replaced, drawn_of
+from optmech_devices.protection.columns import Asked, Replaced
+from optmech_devices.protection.everywhere import everywhere
+from optmech_devices.protection.flow import Flow, guessed_pairs
 from optmech_devices.protection.places import Anywhere
 from optmech_devices.protection.reporter import Missing, Outside, Reporter
+from optmech_devices.protection.result import Protected
+from optmech_devices.protection.spending import Beyond, Budget, Spending
+from optmech_devices.protection.spool import Order
 
 Names = str | Sequence[str]
-_LOOKED_AT = 50_000
-"""Cells of a column that is kept."""
+_WHO = "whose a row is"
 
 
 @checked_arguments
 def protect(
-    design: Design | Mechanism | Anywhere,
+    design: Design | Mechanism | Anywhere | None,
     data: Any,
     *,
     x: Hashable = None,
@@ -35,20 +41,29 @@ def protect(
     label: Hashable = None,
     keep: Names = (),
     keep_place: Names = (),
-    outside: Outside = "refuse",
+    pair: Sequence[tuple[Hashable, Hashable]] = (),
+    per: Any = None,
+    rows_are_people: bool = False,
+    budget: Number | None = None,
+    no_budget: bool = False,
+    beyond: Beyond = "repeat",
+    time: Hashable = None,
+    keep_order: bool = False,
+    outside: Outside = "few",
     missing: Missing | None = None,
     max_distance: float | None = None,
     key: bytes | None = None,
     by: Names = (),
     report: str | None = None,
     seed: int | None = None,
-) -> Any:
+) -> Protected:
     """Draw a report for every row of ``data``, with the design's probabilities, exactly.
 
     Parameters
     ----------
     design:
-        A design, one that is private at every point, a mechanism, or an ``om.Earth``.
+        A design, one that is private at every point, a mechanism, or an ``om.Earth``; None for the
+        one by which two places 1 km apart differ by 4 times at most.
     data:
         * a pandas table, with the columns ``x`` and ``y`` or ``label``;
         * a GeoPandas table of points, in any coordinate reference system that it names;
@@ -68,12 +83,33 @@ def protect(
         left out.
     keep_place:
         Names of columns that are kept although they are like that.
+    pair:
+        Pairs of columns, where a row has several places; by default all that are called so.
+    per:
+        The column that says whose a row is; of arrays and lists, a name for every row. By default
+        the one column that is plainly called so. Where nothing says it, all rows count as one
+        person's.
+    rows_are_people:
+        Every row is another person's.
+    budget, no_budget:
+        The largest total ε of a person (per unit of distance, as the design's), as 5, or of a
+        person's day, as "5/day". Without one a person who would have more than five draws is
+        refused, unless there is ``no_budget``.
+    beyond:
+        What becomes of rows beyond the budget: ``"repeat"`` gives them the report that the person
+        had before, ``"drop"`` leaves them out.
+    time:
+        The column with the time of a row, for budgets a day; by default the one called so.
+    keep_order:
+        Rows stay in their order, which ties those of one person together. By default they are
+        shuffled.
     outside, max_distance:
-        What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"`` or ``"drop"``;
+        What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"``, ``"drop"``, or
+        ``"few"``, where at most one of twenty is taken to the nearest place, and more are refused;
         where the secrets are points, those farther than ``max_distance`` from all of them.
     missing:
-        What becomes of a row without usable coordinates: ``"refuse"`` or ``"drop"``; by default
-        they are dropped where points outside are, and refused else.
+        What becomes of a row without usable coordinates: ``"refuse"``, ``"drop"`` or ``"few"``; by
+        default as ``outside``, and refused with ``"nearest"``.
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
@@ -88,11 +124,12 @@ def protect(
 
     Returns
     -------
-    Any
-        The same kind of object with a row for every row of the data that is not dropped, in their
-        order, with a new index: that of the data may be a time or a name.
-        Coordinates of reports without a place, as of a suppression, are NaN; where reports have no
-        coordinates at all, their labels are in the column ``report``.
+    Protected
+        With the ``table``, the same kind of object as the data, with a row for every row that is
+        left, in an order by chance, with a new index; with what is promised of the worst and the
+        median ``person``; and what was left out, moved and repeated. Coordinates of reports
+        without a place, as of a suppression, are NaN; where reports have no coordinates at all,
+        their labels are in the column ``report``.
 
     Warns
     -----
@@ -103,7 +140,8 @@ def protect(
     Raises
     ------
     ProblemError
-        On missing columns, points outside where they are refused, labels that are none, and values
+        On missing columns, a person beyond the default budget, points outside where they are
+        refused, labels that are none, and values
         of ``by`` that have several forms, such as lengths of time and dates as 01/02/2024.
 
     Examples
@@ -112,40 +150,102 @@ def protect(
     >>> km = om.distances.euclidean()
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
     >>> design = om.solve(problem)
-    >>> reports = om.protect(design, np.array([[0.2, 0.3], [1.9, 1.1]]))
-    >>> all(report in cells.points.tolist() for report in reports.tolist())  # centres of cells
+    >>> found = om.protect(design, np.array([[0.2, 0.3], [1.9, 1.1]]), rows_are_people=True)
+    >>> all(report in cells.points.tolist() for report in found.table.tolist())  # centres of cells
     True
+    >>> found.person.worst.draws, found.person.worst.epsilon
+    (1, 1.0)
     """
+    design = everywhere() if design is None else design
     mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
-    rate = _rate_of(design)
+    promise: Promise | None = getattr(design, "promise", None)
+    rate = None if promise is None else promise.epsilon
     reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
     kept, unveiled = _listed(keep), _listed(keep_place)
-    asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, unveiled=unveiled)
-    out = _protected(reporter, data, asked)
-    for line in reporter.said():
+    pairs = tuple((str(one), str(other)) for one, other in pair)
+    asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, pairs, unveiled)
+    spending = Spending(
+        per if isinstance(per, Hashable) else None,
+        truth(rows_are_people, "rows_are_people"),
+        Budget.of(budget, truth(no_budget, "no_budget")),
+        beyond,
+        key is not None,
+        time,
+    )
+    order = None if truth(keep_order, "keep_order") else Order(seed)
+    run = _Run(Flow(reporter, asked, spending, promise), order, per)
+    table = run.protected(data)
+    found = run.flow.result(table, run.left)
+    for line in run.flow.done():
         warnings.warn(line, stacklevel=3)
-    return out
+    return found
 
 
-def _protected(reporter: Reporter, data: Any, asked: Asked) -> Any:
-    """Reports in the form that the data have."""
-    if hasattr(data, "to_crs") and hasattr(data, "geometry"):
-        return _geo(reporter, data, asked)
-    if hasattr(data, "data_vars"):
-        return _dataset(reporter, data, asked)
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
-        return _frame(reporter, data, asked)
-    _refuse_columns(asked, type(data).__name__, "x y label keep by report")
-    return _plain(reporter, data)
+@dataclass
+class _Run:
+    """One call, on data of one kind or another."""
 
+    flow: Flow
+    order: Order | None
+    per: Any
+    left: list[Any] = field(default_factory=list)
 
-def _rate_of(design: Any) -> float | None:
-    """The ε of privacy at every point that a design or a packed file states; None without one."""
-    if isinstance(design, Design):
-        return promise_of(design.problem).epsilon
-    stated = getattr(getattr(design, "header", None), "constraints", ())
-    rates = [part["epsilon"] for part in stated if part["kind"] == "metric_privacy"]
-    return next((rate for rate in rates if rate), None)
+    @property
+    def reporter(self) -> Reporter:
+        """What draws."""
+        return self.flow.reporter
+
+    def protected(self, data: Any) -> Any:
+        """Reports in the form that the data have."""
+        if hasattr(data, "to_crs") and hasattr(data, "geometry"):
+            return _geo(self, data)
+        if hasattr(data, "data_vars"):
+            return _dataset(self, data)
+        if hasattr(data, "iloc") and hasattr(data, "columns"):
+            return _frame(self, data)
+        _refuse_columns(self.flow.asked, type(data).__name__, "x y label keep by report pairs")
+        return _plain(self, data)
+
+    def found(
+        self,
+        known: Sequence[Hashable],
+        column: Callable[[Any], Any],
+        chosen: Chosen | None = None,
+        own: Sequence[Floats] = (),
+    ) -> tuple[list[Replaced], Any, dict[Any, Any]]:
+        """What is replaced, the rows that are left, in their order to come, and the new columns: of
+        the ``chosen`` ones, whose coordinates as the data have them are ``own``, else of those that
+        are asked for."""
+        flow = self.flow
+        flow.begin(
+            known,
+            lambda asked: chosen or Chosen.of(asked.x, asked.y, asked.label, known),
+            lambda text: None,
+        )
+        rows, new = flow.take(column, own)
+        order = self._order(len(rows))
+        kept = {*flow.asked.keep, *(name for place in flow.places for name in place.names)}
+        self.left = [name for name in known if name not in kept]
+        return flow.places, rows[order], {name: cells[order] for name, cells in new.items()}
+
+    def reports(self, cells: Sequence[Any], labelled: bool) -> Ints:
+        """The reports of what has no columns: coordinates (k of n), or one list of labels."""
+        flow, per = self.flow, self.per
+        named = per is not None
+        if named and (isinstance(per, str) or np.ndim(per) != 1 or len(per) != len(cells[0])):
+            raise ProblemError(
+                "is no list that says whose each row is", where="per", remedy="Give a name a row"
+            )
+        flow.spending.column = _WHO if named else None
+        names = tuple(range(len(cells)))
+        flow.places = [Replaced(Chosen(names, labelled), flow.reporter, None, None)]
+        flow.settle([_WHO] if named else [], lambda text: None)
+        flow.take(lambda name: per if name is _WHO else cells[name])
+        reports = flow.drawn[0]
+        return reports[self._order(len(reports))]
+
+    def _order(self, rows: int) -> Ints:
+        return np.arange(rows) if self.order is None else self.order.permutation(rows)
 
 
 def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
@@ -153,28 +253,6 @@ def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
     for name in names.split():
         if getattr(asked, name) not in (None, ()):
             raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
-
-
-def _found(
-    asked: Asked,
-    reporter: Reporter,
-    known: list[Hashable],
-    column: Callable[[Any], Any],
-    chosen: Chosen | None = None,
-    own: Sequence[Floats] = (),
-) -> tuple[Replaced, Any, dict[Any, Any]]:
-    """What is replaced, the rows that are left, and the new columns: of the ``chosen`` ones, whose
-    coordinates as the data have them are ``own``, else of those that are asked for."""
-    chosen = chosen or Chosen.of(asked.x, asked.y, asked.label, known)
-    replaced = asked.replaced(chosen, reporter, known)
-    values = [column(name) for name in chosen.names]
-    if not chosen.labelled:
-        own = own or [*chosen.points(values).T]
-        reporter.noticed += asked.told(
-            lambda name: column(name)[:_LOOKED_AT], own, reporter.geographic
-        )
-    drawn = drawn_of(chosen, reporter, values, reporter.repeated_by(asked.by, column))
-    return replaced, drawn[0], replaced.columns(drawn)
 
 
 def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:
@@ -187,13 +265,16 @@ def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> A
     return out
 
 
-def _plain(reporter: Reporter, data: Any) -> Any:
+def _plain(run: _Run, data: Any) -> Any:
     """Points as an array, or labels as a list, an array or a pandas column."""
+    reporter = run.reporter
     labels = reporter.mechanism.observables.labels
     if isinstance(data, np.ndarray) and (
         data.dtype.kind == "V" or (data.ndim == 2 and data.dtype.kind not in "OSUT")
     ):
-        _, reports = reporter.at_points(np.array(real_array(unmasked(data), "data")))
+        points = np.array(real_array(unmasked(data), "data"))
+        reporter.require_dimensions(points)
+        reports = run.reports([*points.T], False)
         places = reporter.places
         return [labels[k] for k in reports.tolist()] if places is None else places[reports]
     listed = data.tolist() if hasattr(data, "tolist") else unmasked(data)
@@ -204,9 +285,9 @@ def _plain(reporter: Reporter, data: Any) -> Any:
             remedy="Give a table, an array of points (n, 2), or a list of labels",
         )
     if _are_points(listed, reporter.mechanism):
-        found = _plain(reporter, np.array(listed, dtype=np.float64))
+        found = _plain(run, np.array(listed, dtype=np.float64))
         return found if isinstance(found, list) else list(map(tuple, found.tolist()))
-    _, reports = reporter.at_labels(listed)
+    reports = run.reports([listed], True)
     drawn = [labels[k] for k in reports.tolist()]
     if hasattr(data, "iloc"):
         return type(data)(drawn, name=data.name)
@@ -230,16 +311,22 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
     )
 
 
-def _frame(reporter: Reporter, data: Any, asked: Asked) -> Any:
+def _frame(run: _Run, data: Any) -> Any:
     """A pandas table."""
-    if (asked.x, asked.y, asked.label) == (None, None, None):
-        found = coordinate_names(data.columns, reporter.geographic)
-        asked = asked if found is None else replace(asked, x=found[0], y=found[1])
-    if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
-        refuse_latitude_first(data[[asked.x, asked.y]], where="data")
-    replaced, rows, new = _found(asked, reporter, list(data.columns), _cells_of(data))
+    flow, reporter = run.flow, run.reporter
+    known = list(data.columns)
+    asked = guessed_pairs(known, flow.asked, reporter.geographic, lambda text: None)
+    flow.asked = asked
+    for x, y in asked.pairs or [(asked.x, asked.y)]:
+        if x is not None and y is not None and {x, y} <= set(known):
+            refuse_latitude_first(data[[x, y]], where="data")
+    places, rows, new = run.found(known, _cells_of(data))
     _note_attributes(reporter, data)
-    return _taken(data, (*replaced.names, *asked.keep), rows, new)
+    return _taken(data, (*_names_of(places), *asked.keep), rows, new)
+
+
+def _names_of(places: Sequence[Replaced]) -> list[Any]:
+    return [name for place in places for name in place.names]
 
 
 def _note_attributes(reporter: Reporter, *holders: Any) -> None:
@@ -247,8 +334,9 @@ def _note_attributes(reporter: Reporter, *holders: Any) -> None:
         reporter.noticed.append("attributes of the data are left out: they may say where it is")
 
 
-def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
+def _dataset(run: _Run, data: Any) -> Any:
     """An xarray Dataset: variables along one dimension, which may be the levels of its index."""
+    reporter, asked = run.reporter, run.flow.asked
     levels = [dim for dim in data.dims if hasattr(data.indexes.get(dim), "levels")]
     data = data.reset_index(levels)
     known = list(data.variables)
@@ -260,9 +348,9 @@ def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
             where="data",
             remedy="Give variables of one dimension, the same for all: a row is a point",
         )
-    replaced, rows, new = _found(asked, reporter, known, _cells_of(data))
+    places, rows, new = run.found(known, _cells_of(data))
     ((dim,),) = dims
-    wanted = (*replaced.names, *asked.keep)
+    wanted = (*_names_of(places), *asked.keep)
     out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
     _note_attributes(reporter, data, *out.variables.values())
     for each in (out, *out.variables.values()):
@@ -270,10 +358,11 @@ def _dataset(reporter: Reporter, data: Any, asked: Asked) -> Any:
     return out.assign({name: (dim, column) for name, column in new.items()})
 
 
-def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
+def _geo(run: _Run, data: Any) -> Any:
     """A GeoPandas table of points, in its own reference system."""
+    reporter, asked = run.reporter, run.flow.asked
     shapely = needed("shapely", "geo", where="protect")
-    _refuse_columns(asked, "a table with a geometry", "x y label")
+    _refuse_columns(asked, "a table with a geometry", "x y label pairs")
     kinds = set(data.geometry.geom_type.dropna())
     if kinds - {"Point"}:
         raise ProblemError(
@@ -283,24 +372,22 @@ def _geo(reporter: Reporter, data: Any, asked: Asked) -> Any:
     degrees = reporter.geographic and crs is not None
     shown = data.geometry.to_crs(4326) if degrees else data.geometry
     points = {(geometry, axis): getattr(shown, axis) for axis in "xy"}
-    replaced, rows, new = _found(
-        asked,
-        reporter,
+    places, rows, new = run.found(
         [name for name in data.columns if name != geometry],
         lambda name: points[name] if name in points else cells(name),
         Chosen(tuple(points), False),
         [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)],
     )
-    if replaced.places is None:
+    if places[0].places is None:
         raise ProblemError(
             "the reports have no coordinates in the plane",
             where="data",
             remedy="Give a table without a geometry, and take the column report",
         )
     _note_attributes(reporter, data)
-    places = shapely.points(np.column_stack([new.pop(name) for name in points]))
+    drawn = shapely.points(np.column_stack([new.pop(name) for name in points]))
     out = _taken(data, (*asked.keep, geometry), rows, new)
-    series = type(data.geometry)(places, index=out.index, crs=4326 if degrees else crs)
+    series = type(data.geometry)(drawn, index=out.index, crs=4326 if degrees else crs)
     out[geometry] = series.to_crs(crs) if degrees else series
     return out
 

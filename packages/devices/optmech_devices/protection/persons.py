@@ -23,14 +23,20 @@ nom nome naam nachname vorname telefon handy telefono telefoon gerat geraet pers
 _IN_NAMES = """kunde nutzer fahrer fahrgast fahrzeug kennung kennzeichen ausweis mitarbeiter
 personen utilisateur usager conducteur personne usuario cliente conductor vehiculo utente autista
 gebruiker klant bestuurder voertuig persoon passagier passager pasajero passeggero"""
+_KINDS = "casual type kind class gender sex age birth count number status group plan since"
+"""Words that say of a column that it is of many persons."""
+_PERSONS = """user userid uid rider driver person personid customer client subscriber device imei
+imsi phone msisdn email username login account passenger patient employee cyclist runner hiker
+athlete courier participant respondent visitor resident student member"""
 _PLACES = """lon lat lng long longitude latitude x y easting northing geometry geom wkt wkb geohash
 h3 s2 address street zip zipcode postcode postal place location position altitude pluscode coord
-coords ort zielort startort plz rue via calle lieu lugar luogo plaats locatie positie cap cp"""
+coords station stations dock ort zielort startort plz rue via calle lieu lugar luogo plaats locatie
+positie cap cp"""
 _IN_PLACES = """address adress strasse street straat direccion indirizz domicil wohnort standort
 hausnummer huisnummer postleitzahl postcode postal coordinate coordonnee coordenada coordinata
 koordinate coordinaat longitud latitud breitengrad langengrad laengengrad breedtegra lengtegra
 rechtswert hochwert geohash ubicacion posicion posizion emplacement"""
-_TIMES = """time utc timestamp datetime date when at recorded local_time starttime started heure
+_TIMES = """time utc ts timestamp datetime date when at recorded local_time starttime started heure
 hora ora orario"""
 _EPOCHS = """day week month year hour weekday epoch period jour semaine mois annee tag woche monat
 jahr stunde dia semana mes ano giorno settimana mese anno dag week maand jaar uur"""
@@ -70,6 +76,11 @@ def is_place(name: str) -> bool:
 def is_key(name: str) -> bool:
     """Whether a column is called like one that says who somebody is."""
     return _is_called(name, _NAMES, _IN_NAMES)
+
+
+def is_person(name: str) -> bool:
+    """Whether a column is plainly called like one that says whose a row is."""
+    return _is_called(name, _PERSONS, _IN_NAMES) and set(_KINDS.split()).isdisjoint(words_of(name))
 
 
 def is_time(name: str) -> bool:
@@ -144,8 +155,11 @@ def stands_still(cells: Sequence[Any], coordinates: Sequence[Floats]) -> bool:
         for cell, *place in zip(cells[:SAMPLE], x.tolist(), y.tolist(), strict=False):
             if not is_missing(cell) and str(cell).strip() and np.isfinite(place).all():
                 found[str(cell)].append((place[0], place[1]))
-        several = [len(set(places)) == 1 for places in found.values() if len(places) > 1]
-        if sum(several) >= max(2.0, _MOST_OF * len(several)):
+        several = [set(places) for places in found.values() if len(places) > 1]
+        still = [places for places in several if len(places) == 1]
+        # where all rows are at one place, every value is
+        apart = len(set().union(*still)) > 1
+        if apart and len(still) >= max(2.0, _MOST_OF * len(several)):
             return True
     return False
 
@@ -172,6 +186,7 @@ class Persons:
 
     def __init__(self, column: str) -> None:
         self.column = column
+        self._draws: defaultdict[str, set[Hashable]] = defaultdict(set)
         self._visits: Counts = defaultdict(Counter)
         self._near: Counts = defaultdict(Counter)
         self._reports: Counts = defaultdict(Counter)
@@ -180,33 +195,34 @@ class Persons:
     def count(
         self,
         who: Iterable[Any],
-        by: Iterable[tuple[bytes, ...]],
+        drawn: Iterable[Hashable],
         places: Ints,
         reports: Ints,
         near: Ints | None,
     ) -> None:
-        """Note rows: whose each is, what it repeats by, the number of its place, its report, and
-        the report that lies nearest to where it truly was. Rows of nobody are tied to no other."""
+        """Note rows: whose each is, what tells its draw from others, the number of its place, its
+        report, and the report that lies nearest to where it truly was. Rows of nobody are tied to
+        no other."""
         truly = [-1] * len(places) if near is None else near.tolist()
         listed = places.tolist(), reports.tolist(), truly
-        for name, values, place, report, own in zip(who, by, *listed, strict=True):
+        for name, draw, place, report, own in zip(who, drawn, *listed, strict=True):
             if is_missing(name) or not str(name).strip():
                 continue
-            key, drawn = str(name), (place, *values) if values else place
-            self._visits[key][drawn] += 1
+            key = str(name)
+            self._draws[key].add(draw)
+            self._visits[key][place] += 1
             self._reports[key][report] += 1
             if own >= 0:
                 self._near[key][own] += 1
-            self._first.setdefault((key, drawn), report)
+            self._first.setdefault((key, place), report)
 
     def summary(self, epsilon: Number | None, unit: str, sticky: bool) -> dict[str, Any]:
         """The figures as plain values; ``epsilon`` is that of a draw, per ``unit``, and ``sticky``
         says that a place repeats its report."""
-        every = self._visits.values()
-        rows, places = (
-            np.array(list(map(of, every)), dtype=np.int64) for of in (Counter.total, len)
+        fresh, places = (
+            np.array(list(map(len, of.values())), dtype=np.int64)
+            for of in (self._draws, self._visits)
         )
-        fresh = places if sticky else rows
         rate = None if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
 
         def figures(draws: Ints, reports: Counts) -> dict[str, Any]:
@@ -215,7 +231,7 @@ class Persons:
 
         found: dict[str, Any] = {
             "columns": [self.column],
-            "persons": len(rows),
+            "persons": len(fresh),
             "epsilon_per_draw": rate,
             "unit": unit,
             "sticky": sticky,

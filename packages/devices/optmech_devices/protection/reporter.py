@@ -171,15 +171,7 @@ class Reporter:
             Where the secrets have no coordinates; on points outside, unless they are dropped or
             taken to the nearest; ``where`` is the row, counted from 1 over all parts.
         """
-        if points.shape[1:] != (self.dimensions,):
-            has = "no coordinates" if self.dimensions is None else f"{self.dimensions} of them"
-            raise ProblemError(
-                f"points of {points.shape[-1]} coordinate(s), and the secrets have {has}",
-                where="points",
-                remedy="Name the column with their labels"
-                if self.dimensions is None
-                else f"Give {self.dimensions}",
-            )
+        self.require_dimensions(points)
         usable, inside = self._judged(points, judged)
         kept = np.flatnonzero(self._kept(usable, inside))
         used = points[kept]
@@ -200,6 +192,18 @@ class Reporter:
             indices = nearest_index(secrets, nearest_inside(secrets, used))
             drawn = self._from_secrets(kept, indices, by)
         return self._counted(len(points), inside, usable, (kept, drawn))
+
+    def require_dimensions(self, points: Floats) -> None:
+        """Raise ProblemError unless points have as many coordinates as secrets."""
+        if points.shape[1:] != (self.dimensions,):
+            has = "no coordinates" if self.dimensions is None else f"{self.dimensions} of them"
+            raise ProblemError(
+                f"points of {points.shape[-1]} coordinate(s), and the secrets have {has}",
+                where="points",
+                remedy="Name the column with their labels"
+                if self.dimensions is None
+                else f"Give {self.dimensions}",
+            )
 
     def kept_of(self, places: Sequence[Floats]) -> tuple[Bools, Bools]:
         """Which rows, of several places (n, k) each, will have reports, and which are usable; what

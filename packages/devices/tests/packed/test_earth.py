@@ -23,13 +23,13 @@ from optmech_devices.packed.cbor import Tag, decode, encode, typed
 from optmech_devices.packed.earth import Cells
 from optmech_devices.packed.spherical import Rings, least_mean, made
 from packed import native
+from plainly import main, plainly
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize_scalar
 from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 
 import optmech as om
-from optmech.cli.main import main
 
 R = 6371.0088
 LN2 = math.log(2)
@@ -566,17 +566,17 @@ def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> Non
     """As arrays, lists, tables and files; distances are those of the law, over poles and 180
     degrees."""
     many = np.repeat(EVERYWHERE, 3000, axis=0)
-    reports = om.protect(known, many)
+    reports = plainly(known, many)
     assert (np.abs(reports[:, 0]) <= 180).all()
     assert mean_error(reports, many) == pytest.approx(known.header.loss.design, rel=0.08)
     centres = [known.coordinates(known.locate(report)) for report in reports[::500]]
     assert np.array(centres) == pytest.approx(reports[::500], abs=1e-9)
-    listed = om.protect(known, [(16.37, 48.21), (0.5, 89.0)])
+    listed = plainly(known, [(16.37, 48.21), (0.5, 89.0)])
     assert [len(pair) for pair in listed] == [2, 2]
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"lon": many[:, 0], "lat": many[:, 1], "day": np.arange(len(many))})
     with pytest.warns(UserWarning, match="unfit"):
-        drawn = om.protect(known, table, x="lon", y="lat", keep="day", report="cell", seed=4)
+        drawn = plainly(known, table, x="lon", y="lat", keep="day", report="cell", seed=4)
     own = known.secrets.centres(drawn["cell"].to_numpy())
     assert apart(drawn[["lon", "lat"]].to_numpy(), own).max() < 1e-6
     table.to_csv(tmp_path / "in.csv", index=False)
@@ -589,26 +589,26 @@ def test_tables_are_protected_everywhere(known: om.Earth, tmp_path: Path) -> Non
         known.header.loss.design, rel=0.08
     )
     with pytest.raises(om.ProblemError, match="no usable coordinates"):
-        om.protect(known, np.array([[0.0, 91.0]]))
+        plainly(known, np.array([[0.0, 91.0]]))
     with pytest.raises(om.ProblemError, match="no labels"):
-        om.protect(known, ["Vienna"])
+        plainly(known, ["Vienna"])
 
 
 def test_one_place_is_one_report_with_a_key(known: om.Earth) -> None:
     """However its longitude is written; by the columns that are named."""
     pandas = pytest.importorskip("pandas")
-    drawn = om.protect(known, EVERYWHERE, key=bytes(range(32)))
+    drawn = plainly(known, EVERYWHERE, key=bytes(range(32)))
     assert (drawn[1] == drawn[2]).all()
     assert (drawn[2] == drawn[3]).all()
     assert len({tuple(part) for part in drawn.tolist()}) >= 5
-    again = om.protect(known, EVERYWHERE[::-1].copy(), key=bytes(range(32)))
+    again = plainly(known, EVERYWHERE[::-1].copy(), key=bytes(range(32)))
     assert (again[::-1] == drawn).all()
     near = EVERYWHERE[:1] + np.random.default_rng(2).uniform(-1e-4, 1e-4, (200, 2))
-    same = om.protect(known, near, key=bytes(range(32)))
+    same = plainly(known, near, key=bytes(range(32)))
     cells = known.secrets.locate(near)
     assert len(np.unique(same, axis=0)) == len(np.unique(cells))
     table = pandas.DataFrame({"x": [9.0] * 4, "y": [50.0] * 4, "user": list("aabc")})
-    by = om.protect(known, table, x="x", y="y", by="user", key=bytes(range(32)))
+    by = plainly(known, table, x="x", y="y", by="user", key=bytes(range(32)))
     assert len(by.drop_duplicates()) == 3
 
 

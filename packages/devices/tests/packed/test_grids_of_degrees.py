@@ -21,6 +21,7 @@ from optmech_devices.packed.places import encode_places
 from packed import native
 from packed.readers import CLIENT, sealed
 from packed.test_client import VECTORS
+from plainly import plainly
 
 import optmech as om
 
@@ -205,7 +206,7 @@ def test_protect_moves_to_the_place_that_packed_files_move_to(answered: Answered
         _, (at, _), _ = answered(box, "nearest")
         telling = om.Mechanism(grid, grid, np.eye(len(grid)))
         with pytest.warns(UserWarning, match="outside"):
-            moved = om.protect(telling, np.array(positions), outside="nearest")
+            moved = plainly(telling, np.array(positions), outside="nearest")
         west, south, east, north = box
         centre = [((k % COLUMNS + 0.5) / COLUMNS * (east - west) + west,
                    (k // COLUMNS + 0.5) / ROWS * (north - south) + south) for k in at]  # fmt: skip

@@ -22,6 +22,7 @@ from optmech_devices.protection.places import nearest_inside
 from packed import native, readers
 from packed.test_client import CLIENT
 from packed.test_packed_everywhere import resealed
+from plainly import plainly
 
 import optmech as om
 from optmech.errors import OptmechError
@@ -302,7 +303,7 @@ def test_over_180_degrees_protect_and_packed_files_go_the_short_way(tmp_path: Pa
     grid = om.Grid.geographic(2, 4, (178.0, 10.0, 180.0, 11.0))
     telling = om.Mechanism(grid, grid, np.eye(8))
     with pytest.warns(UserWarning, match="outside"):
-        moved = om.protect(telling, np.array([[-179.99, 10.2], [177.0, 12.0]]), outside="nearest")
+        moved = plainly(telling, np.array([[-179.99, 10.2], [177.0, 12.0]]), outside="nearest")
     assert moved.tolist() == [[179.75, 10.25], [178.25, 10.75]]
     private = om.MetricPrivacy(0.2, euclidean)
     design = om.solve(om.Problem(om.Prior.uniform(grid), euclidean, constraints=[private]))
@@ -322,7 +323,7 @@ def test_over_180_degrees_protect_and_packed_files_go_the_short_way(tmp_path: Pa
     everywhere = om.MetricPrivacy(2, haversine, everywhere=mesh)
     design = om.solve(om.Problem(om.Prior.uniform(places), haversine, constraints=[everywhere]))
     with pytest.warns(UserWarning, match="outside"):
-        moved = om.protect(design, np.array([[-179.99, 10.0]] * 50), outside="nearest")
+        moved = plainly(design, np.array([[-179.99, 10.0]] * 50), outside="nearest")
     assert (moved[:, 0] == 180).mean() > 0.9
     packed = om.pack(design, tmp_path / "m.omm", bits=48, max_loss=1, outside="nearest")
     triangle, weights = packed.locate((-179.99, 10.2))

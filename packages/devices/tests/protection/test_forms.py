@@ -20,9 +20,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 from optmech_devices.protection.forms import forms
+from plainly import main, plainly
 
 import optmech as om
-from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_parquet_table
 
@@ -168,7 +168,7 @@ def frame(column: Column) -> pd.DataFrame:
 
 
 def reports(design: om.Design, data: Any, **more: Any) -> list[tuple[float, float]]:
-    out = om.protect(design, data, by="u", key=KEY, **more)
+    out = plainly(design, data, by="u", key=KEY, **more)
     if isinstance(out, gpd.GeoDataFrame):
         return list(zip(out.geometry.x.round(9), out.geometry.y.round(9), strict=True))
     return list(zip(out["lon"].to_numpy().round(9), out["lat"].to_numpy().round(9), strict=True))
@@ -326,4 +326,4 @@ def test_what_has_several_forms_is_refused(value: object, design: tuple[om.Desig
     if isinstance(value, str | bytes | Decimal | Fraction):
         assert str(value) not in str(error.value)
     # without a key nothing repeats
-    om.protect(design[0], data, by="u")
+    plainly(design[0], data, by="u")

@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 import shapely
 import xarray as xr
+from plainly import main, plainly
 
 import optmech as om
-from optmech.cli.main import main
 from optmech.errors import ProblemError
 
 BOX = (16.2, 48.1, 16.5, 48.3)
@@ -55,7 +55,7 @@ KEPT: dict[str, Any] = {
 def quiet(design: Any, data: Any, **more: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return om.protect(design, data, **more)
+        return plainly(design, data, **more)
 
 
 @pytest.mark.parametrize("kind", KEPT)
@@ -78,7 +78,7 @@ def test_missing_coordinates_of_every_type_are_dropped_or_refused(kind: str) -> 
     frame = pd.DataFrame({"x": column, "y": XY[:, 1]})
     assert len(quiet(PLANE, frame, missing="drop")) == 3
     with pytest.raises(ProblemError, match="row 2: has no usable coordinates"):
-        om.protect(PLANE, frame)
+        plainly(PLANE, frame)
 
 
 def test_labels_that_are_missing_or_no_labels_are_no_secrets() -> None:
@@ -152,7 +152,7 @@ def test_masked_points_have_no_report(everywhere: tuple[Any, Any]) -> None:
     for design, masked in product((PLANE, *everywhere), (GIVEN["array"], GIVEN["whole numbers"])):
         assert len(quiet(design, masked, missing="drop")) == 2
         with pytest.raises(ProblemError, match="row 1: has no usable coordinates"):
-            om.protect(design, masked)
+            plainly(design, masked)
 
 
 # -- numbers that are none ------------------------------------------------------------------------
@@ -194,11 +194,11 @@ def test_what_is_no_number_is_no_coordinate_no_weight_and_no_entry(kind: str) ->
             taker(other)
     if isinstance(odd, np.ndarray) and odd.dtype.kind != "O":
         with pytest.raises(ProblemError):
-            om.protect(PLANE, odd)
+            plainly(PLANE, odd)
         if odd.ndim == 2:
             frame = pd.DataFrame({"x": odd[:, 0], "y": XY[:, 1]})
             with pytest.raises(ProblemError, match="x: is not a column of numbers"):
-                om.protect(PLANE, frame)
+                plainly(PLANE, frame)
 
 
 # -- what tables carry with them ------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_attributes_are_left_out_with_a_word() -> None:
     data.encoding = {"source": "/home/16.3512"}
     for given, named in ((frame, {}), (points, {}), (data, {"x": "lon", "y": "lat"})):
         with pytest.warns(UserWarning, match="attributes of the data are left out"):
-            out = om.protect(GLOBE, given, keep="user", **named)  # type: ignore[arg-type]
+            out = plainly(GLOBE, given, keep="user", **named)  # type: ignore[arg-type]
         every = [out, *getattr(out, "variables", {}).values()]
         assert not any(each.attrs or getattr(each, "encoding", {}) for each in every)
         assert given.attrs == home
@@ -234,8 +234,8 @@ def test_attributes_are_left_out_with_a_word() -> None:
         data[name].attrs = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        om.protect(GLOBE, frame)
-        om.protect(GLOBE, data, x="lon", y="lat")
+        plainly(GLOBE, frame)
+        plainly(GLOBE, data, x="lon", y="lat")
 
 
 def test_a_geometry_that_is_missing_is_a_row_without_coordinates() -> None:
@@ -243,7 +243,7 @@ def test_a_geometry_that_is_missing_is_a_row_without_coordinates() -> None:
     data = gpd.GeoDataFrame({"user": [1, 2, 3]}, geometry=points)
     assert quiet(GLOBE, data, keep="user", missing="drop")["user"].tolist() == [1]
     with pytest.raises(ProblemError, match="row 2: has no usable coordinates"):
-        om.protect(GLOBE, data)
+        plainly(GLOBE, data)
 
 
 def shapes() -> dict[str, Any]:
@@ -284,7 +284,7 @@ def test_shapes_and_scaled_degrees_are_no_columns_to_keep(kind: str, tmp_path: P
     frame = pd.DataFrame(data.drop(columns="geometry"))
     for given in (data, frame):
         with pytest.raises(ProblemError, match="may give away what the report hides"):
-            om.protect(GLOBE, given, keep="thing")
+            plainly(GLOBE, given, keep="thing")
         assert "thing" in quiet(GLOBE, given, keep_place="thing")
     if kind in ("objects", "geometry elsewhere", "WKB", "tables"):
         return

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from optmech_devices.protection.places import Snap
 from optmech_devices.protection.reporter import STICKY
+from plainly import main
 
 import optmech as om
-from optmech.cli.main import main
 from optmech.designs import outer
 from optmech.errors import ProblemError
 from optmech.files import build_problem
@@ -506,7 +506,7 @@ def test_columns_of_traces_are_named(
     assert json.loads(capsys.readouterr().out)["crossings"] == found
     for wrong in (["--crossings", table, "--x", "a"], ["--x", "a", "--y", "b"]):
         assert main(["measure", str(made / "d.json"), *wrong]) == 2
-        assert "--crossings only" in capsys.readouterr().err
+        assert "--crossings or --averaging only" in capsys.readouterr().err
     assert main([*argv, table, "--x", "a", "--y", "speed"]) == 2
     assert "there is no column 'speed'" in capsys.readouterr().err
 
@@ -686,11 +686,13 @@ def test_values_that_stand_at_one_place_are_said(
     table = tmp_path / "t.csv"
     head = "kind,dock,goal,ride,a_lon,a_lat,b_lon,b_lat"
     table.write_text("\n".join([head, *lines]) + "\n")
-    argv = ["protect", str(made / "d.json"), str(table), "--keep", "kind", "dock", "goal", "ride"]
-    assert main([*argv, "-o", str(tmp_path / "o.csv")]) == 0
-    said = capsys.readouterr().err
-    for name in ("kind", "dock", "goal", "ride"):
-        assert (f"most values of '{name}' stand at one place" in said) == (name in "dock goal")
+    argv = ["protect", str(made / "d.json"), str(table), "-o", str(tmp_path / "o.csv")]
+    assert main([*argv, "--keep", "kind", "ride"]) == 0
+    capsys.readouterr()
+    for name, why in (("dock", "is called like"), ("goal", "stand at one place each")):
+        assert main([*argv, "--keep", name]) == 2
+        assert why in capsys.readouterr().err
+        assert main([*argv, "--keep-place", name]) == 0
 
 
 @pytest.mark.parametrize(("name", "persons"), [("cyclist", 2), ("colour", 1)])

@@ -13,6 +13,7 @@ import pytest
 import xarray as xr
 from optmech_devices.protection.places import Snap
 from optmech_devices.protection.reporter import Reporter
+from plainly import plainly
 
 import optmech as om
 from optmech.base.arrays import Floats
@@ -44,16 +45,16 @@ def table() -> pd.DataFrame:
 
 
 def test_a_table_keeps_only_what_is_asked() -> None:
-    drawn = om.protect(identity(GRID), table(), x="lon", y="lat")
+    drawn = plainly(identity(GRID), table(), x="lon", y="lat")
     assert list(drawn.columns) == ["lon", "lat"]
     # columns that are called so are found, the only pair of them
-    assert om.protect(identity(GRID), table()).equals(drawn)
+    assert plainly(identity(GRID), table()).equals(drawn)
     with pytest.raises(ProblemError, match="no column says where a row is"):
-        om.protect(identity(GRID), table().rename(columns={"lon": "a"}))
+        plainly(identity(GRID), table().rename(columns={"lon": "a"}))
     # an index of times would give away what the column would
     assert list(drawn.index) == [0, 1, 2, 3]
     np.testing.assert_allclose(drawn.to_numpy(), CENTRES, rtol=0, atol=1e-12)
-    kept = om.protect(identity(GRID), table(), x="lon", y="lat", keep="user", report="cell")
+    kept = plainly(identity(GRID), table(), x="lon", y="lat", keep="user", report="cell")
     assert list(kept.columns) == ["lon", "lat", "user", "cell"]
     assert list(kept["cell"]) == LABELS
     assert list(kept["user"]) == list("abca")
@@ -63,23 +64,23 @@ def test_labels_of_a_table_and_alone() -> None:
     names = om.Domain(["home", "work"])
     m = om.Mechanism(names, om.Domain(["x", "y"]), [[0, 1], [1, 0]])
     frame = pd.DataFrame({"where": ["work", "home", "work"], "n": [1, 2, 3]})
-    assert om.protect(m, frame, label="where")["where"].tolist() == ["x", "y", "x"]
-    assert om.protect(m, ["home", "work"]) == ["y", "x"]
-    series = om.protect(m, frame["where"])
+    assert plainly(m, frame, label="where")["where"].tolist() == ["x", "y", "x"]
+    assert plainly(m, ["home", "work"]) == ["y", "x"]
+    series = plainly(m, frame["where"])
     assert isinstance(series, pd.Series)
     assert series.tolist() == ["x", "y", "x"]
-    assert om.protect(m, np.array(["home"])).tolist() == ["y"]
+    assert plainly(m, np.array(["home"])).tolist() == ["y"]
     # cells as tables of text have them
-    assert om.protect(identity(GRID), ["3,1", (0, 0)]) == [(3, 1), (0, 0)]
+    assert plainly(identity(GRID), ["3,1", (0, 0)]) == [(3, 1), (0, 0)]
 
 
 def test_arrays_are_in_the_coordinates_of_the_data() -> None:
-    np.testing.assert_allclose(om.protect(identity(GRID), np.array(POINTS)), CENTRES, atol=1e-12)
+    np.testing.assert_allclose(plainly(identity(GRID), np.array(POINTS)), CENTRES, atol=1e-12)
     plane = om.Grid(2, 2, cell=(2.0, 1.0), origin=(10.0, 5.0))
-    found = om.protect(identity(plane), np.array([[13.9, 5.2], [10.0, 6.9]]))
+    found = plainly(identity(plane), np.array([[13.9, 5.2], [10.0, 6.9]]))
     assert found.tolist() == [[13.0, 5.5], [11.0, 6.5]]
     line = om.Domain(["a", "b"], [0.0, 10.0])
-    assert om.protect(identity(line), np.array([[1.0], [9.0]])).tolist() == [[0.0], [10.0]]
+    assert plainly(identity(line), np.array([[1.0], [9.0]])).tolist() == [[0.0], [10.0]]
 
 
 def test_regions_subsets_and_suppression_have_their_places() -> None:
@@ -87,26 +88,26 @@ def test_regions_subsets_and_suppression_have_their_places() -> None:
     regions = om.regions.quadrisect(
         GRID, np.repeat(xy[:1], 5, axis=0) + [[k / 99, 0] for k in range(5)], 11
     )
-    found = om.protect(identity(regions), xy[:1])
+    found = plainly(identity(regions), xy[:1])
     # one cell was split: its south-west quarter holds the point
     np.testing.assert_allclose(found, [(-73.875, 40.125)], atol=1e-12)
     pairs = om.observables.coarser(GRID, 2, 2)
     m = om.Mechanism(GRID, pairs, np.repeat(np.eye(2), 4, axis=0))
-    np.testing.assert_allclose(om.protect(m, xy[:2]), [(-73.5, 40.5), (-73.5, 41.5)], atol=1e-12)
+    np.testing.assert_allclose(plainly(m, xy[:2]), [(-73.5, 40.5), (-73.5, 41.5)], atol=1e-12)
     said = om.observables.suppressible(GRID)
     nothing = np.zeros((8, 9))
     nothing[:, 8] = 1
-    frame = om.protect(om.Mechanism(GRID, said, nothing), table(), x="lon", y="lat", report="r")
+    frame = plainly(om.Mechanism(GRID, said, nothing), table(), x="lon", y="lat", report="r")
     assert frame[["lon", "lat"]].isna().all(axis=None)
     assert set(frame["r"]) == {"suppressed"}
 
 
 def test_reports_without_coordinates_are_labels() -> None:
     m = om.Mechanism(GRID, om.Domain(["low", "high"]), np.repeat(np.eye(2), 4, axis=0))
-    found = om.protect(m, table(), x="lon", y="lat")
+    found = plainly(m, table(), x="lon", y="lat")
     assert list(found.columns) == ["report"]
     assert found["report"].tolist() == ["low", "high", "low", "high"]
-    assert om.protect(m, np.array(POINTS)) == ["low", "high", "low", "high"]
+    assert plainly(m, np.array(POINTS)) == ["low", "high", "low", "high"]
 
 
 def test_xarray_and_its_coordinates() -> None:
@@ -114,15 +115,15 @@ def test_xarray_and_its_coordinates() -> None:
         {"lon": ("fix", [p[0] for p in POINTS]), "lat": ("fix", [p[1] for p in POINTS])},
         coords={"time": ("fix", [1, 2, 3, 4])},
     )
-    found = om.protect(identity(GRID), data, x="lon", y="lat")
+    found = plainly(identity(GRID), data, x="lon", y="lat")
     assert set(found.variables) == {"lon", "lat"}
-    assert set(om.protect(identity(GRID), data, x="lon", y="lat", keep="time").variables) == {
+    assert set(plainly(identity(GRID), data, x="lon", y="lat", keep="time").variables) == {
         "lon", "lat", "time",
     }  # fmt: skip
     np.testing.assert_allclose(found["lat"], [c[1] for c in CENTRES], atol=1e-12)
     square = xr.Dataset({"lon": (("a", "b"), np.zeros((2, 2))), "lat": ("a", [0.0, 1.0])})
     with pytest.raises(ProblemError, match="dimensions"):
-        om.protect(identity(GRID), square, x="lon", y="lat")
+        plainly(identity(GRID), square, x="lon", y="lat")
 
 
 def test_geopandas_in_any_reference_system() -> None:
@@ -131,14 +132,14 @@ def test_geopandas_in_any_reference_system() -> None:
     frame = gpd.GeoDataFrame(
         {"user": list("abcd")}, geometry=gpd.points_from_xy(*xy.T), crs=4326
     ).to_crs(3857)
-    found = om.protect(identity(GRID), frame, keep="user", report="cell")
+    found = plainly(identity(GRID), frame, keep="user", report="cell")
     assert found.crs == frame.crs
     assert list(found["cell"]) == LABELS
     back = found.to_crs(4326).geometry
     np.testing.assert_allclose(np.column_stack([back.x, back.y]), CENTRES, atol=1e-9)
     lines = gpd.GeoDataFrame(geometry=frame.buffer(1.0), crs=3857)
     with pytest.raises(ProblemError, match="Polygon"):
-        om.protect(identity(GRID), lines)
+        plainly(identity(GRID), lines)
 
 
 def test_what_lies_outside() -> None:
@@ -147,18 +148,18 @@ def test_what_lies_outside() -> None:
     with pytest.raises(
         ProblemError, match=r"row 4: has no usable coordinates \(of rows 1 to \d+: 2 without"
     ):
-        om.protect(m, xy)
+        plainly(m, xy)
     with pytest.raises(ProblemError, match=r"row 2: .*outside.*\(of rows 1 to \d+: 2 outside\)"):
-        om.protect(m, xy[:3])
+        plainly(m, xy[:3])
     with pytest.warns(UserWarning, match="4 of 5 rows were dropped, 2 of them without"):
-        assert len(om.protect(m, xy, outside="drop")) == 1
+        assert len(plainly(m, xy, outside="drop")) == 1
     with pytest.warns(UserWarning, match="2 of 3 rows lay outside"):
-        moved = om.protect(m, xy[:3], outside="nearest")
+        moved = plainly(m, xy[:3], outside="nearest")
     np.testing.assert_allclose(moved, [CENTRES[0], CENTRES[0], (-73.25, 41.75)], atol=1e-12)
     with pytest.raises(ProblemError, match="no usable coordinates"):
-        om.protect(m, xy[3:], outside="nearest")
+        plainly(m, xy[3:], outside="nearest")
     with pytest.raises(ProblemError, match="exchanged"):
-        om.protect(m, np.array(POINTS)[:, ::-1])
+        plainly(m, np.array(POINTS)[:, ::-1])
 
 
 @pytest.mark.parametrize("outside", ["refuse", "nearest"])
@@ -168,11 +169,11 @@ def test_errors_say_nothing_of_what_rows_hold(outside: Literal["refuse", "neares
     for mechanism in (identity(GRID), region()):
         for row in wrong[1 if outside == "nearest" else 0 :]:
             with pytest.raises(ProblemError) as caught:
-                om.protect(mechanism, np.array([row]), outside=outside)
+                plainly(mechanism, np.array([row]), outside=outside)
             assert not re.search("1.23|654|e[+]40", str(caught.value))
     labels = om.Domain(["ill", "well"])
     with pytest.raises(ProblemError) as caught:
-        om.protect(identity(labels), ["pregnant"], outside="refuse")
+        plainly(identity(labels), ["pregnant"], outside="refuse")
     assert "pregnant" not in str(caught.value)
 
 
@@ -188,14 +189,14 @@ def test_places_of_points_and_how_far_they_reach() -> None:
     stations = om.Domain.geographic(["a", "b"], [(0.0, 0.0), (1.0, 0.0)])
     far = np.array([[0.2, 0.0], [3.0, 0.0]])
     # a degree of the equator is 111.195 km
-    assert om.protect(identity(stations), far).tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    assert plainly(identity(stations), far).tolist() == [[0.0, 0.0], [1.0, 0.0]]
     with pytest.raises(ProblemError, match=r"row 2: lies outside"):
-        om.protect(identity(stations), far, max_distance=222.3)
+        plainly(identity(stations), far, max_distance=222.3)
     with pytest.warns(UserWarning, match="1 of 2 rows lay outside"):
-        om.protect(identity(stations), far, max_distance=222.3, outside="nearest")
-    assert len(om.protect(identity(stations), far, max_distance=222.4)) == 2
+        plainly(identity(stations), far, max_distance=222.3, outside="nearest")
+    assert len(plainly(identity(stations), far, max_distance=222.4)) == 2
     with pytest.raises(ProblemError, match="grid takes no max_distance"):
-        om.protect(identity(GRID), far, max_distance=1.0)
+        plainly(identity(GRID), far, max_distance=1.0)
 
 
 def test_every_point_of_a_region() -> None:
@@ -203,17 +204,17 @@ def test_every_point_of_a_region() -> None:
     corners = om.Domain("abcd", mesh.vertices)
     m = MeshMechanism(mesh, corners, Numerators.rounded(np.eye(4)))
     at_corners = np.array([[0, 0], [2, 2], [2, 0]], dtype=float)
-    assert om.protect(m, at_corners).tolist() == at_corners.tolist()
+    assert plainly(m, at_corners).tolist() == at_corners.tolist()
     with pytest.raises(ProblemError, match="row 1"):
-        om.protect(m, np.array([[2.0, np.nextafter(2.0, 3.0)]]))
+        plainly(m, np.array([[2.0, np.nextafter(2.0, 3.0)]]))
     xy = np.array([[9.0, 9.0], [-1.0, -1.0], [1.0, -5.0], [1.0, 1.0]])
     with pytest.warns(UserWarning, match="3 of 4 rows lay outside"):
-        found = om.protect(m, xy, outside="nearest")
+        found = plainly(m, xy, outside="nearest")
     # a billionth of the way from the corner, another corner is hardly ever drawn
     assert found[:2].tolist() == [[2.0, 2.0], [0.0, 0.0]]
     assert found[2].tolist() in ([0.0, 0.0], [2.0, 0.0])
     with pytest.raises(ProblemError, match="no labels"):
-        om.protect(m, ["a"])
+        plainly(m, ["a"])
 
 
 def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
@@ -222,25 +223,25 @@ def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
     frame["user"] = np.repeat([f"u{k}" for k in range(50)], 4)
     options: dict[str, Any] = {"x": "lon", "y": "lat", "key": KEY}
     m = noisy(GRID)
-    plain = om.protect(m, frame, **options)
-    assert plain.equals(om.protect(m, frame, **options))
+    plain = plainly(m, frame, **options)
+    assert plain.equals(plainly(m, frame, **options))
     # one place, one report: rows 2 and 4 of every user are in one cell
     assert plain.drop_duplicates().shape[0] <= 3
-    mine = om.protect(m, frame, by="user", **options)
+    mine = plainly(m, frame, by="user", **options)
     assert not mine.equals(plain)
     assert mine.iloc[1::4].reset_index(drop=True).equals(mine.iloc[3::4].reset_index(drop=True))
     assert len(mine.iloc[1::4].drop_duplicates()) > 3
     shuffled = frame.sample(frac=1, random_state=1)
-    again = om.protect(m, shuffled, by="user", keep="user", **options)
-    kept = om.protect(m, frame, by="user", keep="user", **options)
+    again = plainly(m, shuffled, by="user", keep="user", **options)
+    kept = plainly(m, frame, by="user", keep="user", **options)
     assert again.sort_values(list(again)).to_numpy().tolist() == (
         kept.sort_values(list(kept)).to_numpy().tolist()
     )
-    others = om.protect(om.mechanisms.exponential(GRID, 0.011, om.distances.euclidean()), frame,
+    others = plainly(om.mechanisms.exponential(GRID, 0.011, om.distances.euclidean()), frame,
                         by="user", **options)  # fmt: skip
     assert not others.equals(mine)
     options["key"] = KEY[::-1]
-    assert not om.protect(m, frame, by="user", **options).equals(mine)
+    assert not plainly(m, frame, by="user", **options).equals(mine)
 
 
 def test_a_key_for_every_point_repeats_on_a_lattice() -> None:
@@ -248,7 +249,7 @@ def test_a_key_for_every_point_repeats_on_a_lattice() -> None:
     mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
     m = MeshMechanism(mesh, om.Domain("abcd", mesh.vertices), Numerators.rounded(np.eye(4)))
     with pytest.raises(ProblemError, match="this one states none"):
-        om.protect(m, np.array([[0.5, 0.5]]), key=KEY)
+        plainly(m, np.array([[0.5, 0.5]]), key=KEY)
     # a design of ε = 1/4 on a square of side 8: a lattice of 0.1/0.25/sqrt(2) = 0.2828
     places = om.Domain("ab", [[1.0, 1.0], [7.0, 7.0]])
     square = om.Mesh.grid((0, 0, 8, 8), 4, degree=2)
@@ -261,15 +262,15 @@ def test_a_key_for_every_point_repeats_on_a_lattice() -> None:
     rng = np.random.default_rng(2)
     centres = step * rng.integers(1, 27, (200, 2))
     moved = np.clip(centres[:, None] + rng.uniform(-0.49, 0.49, (200, 5, 2)) * step, 0, 8)
-    drawn = om.protect(design, moved.reshape(-1, 2), key=KEY).reshape(200, 5, 2)
+    drawn = plainly(design, moved.reshape(-1, 2), key=KEY).reshape(200, 5, 2)
     assert (drawn == drawn[:, :1]).all()
     # other places, other draws: 200 places do not all report the same
     assert len(np.unique(drawn[:, 0], axis=0)) > 1
     border = np.array([[0.0, 0.0], [-0.0, -0.0], [8.0, 8.0], [0.0, 8.0]])
-    out = om.protect(design, border, key=KEY)
+    out = plainly(design, border, key=KEY)
     assert (out[0] == out[1]).all()
     # another key, other reports somewhere
-    other = om.protect(design, moved.reshape(-1, 2), key=bytes(40)).reshape(200, 5, 2)
+    other = plainly(design, moved.reshape(-1, 2), key=bytes(40)).reshape(200, 5, 2)
     assert (other != drawn).any()
 
 
@@ -326,7 +327,7 @@ def test_one_place_is_one_report_however_it_is_written() -> None:
         m = om.Mechanism(domain, domain, np.full((len(domain), len(domain)), 1 / len(domain)))
         for number in range(40):
             for group in groups:
-                found = om.protect(m, np.array(group), key=bytes([number]) * 32)
+                found = plainly(m, np.array(group), key=bytes([number]) * 32)
                 assert len({tuple(row) for row in found.tolist()}) == 1
 
 
@@ -335,9 +336,9 @@ def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
     m = noisy(GRID)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert om.protect(m, xy).tolist() != om.protect(m, xy).tolist()
+        assert plainly(m, xy).tolist() != plainly(m, xy).tolist()
     with pytest.warns(UserWarning, match="unfit for release"):
-        one, other = om.protect(m, xy, seed=3), om.protect(m, xy, seed=3)
+        one, other = plainly(m, xy, seed=3), plainly(m, xy, seed=3)
     assert one.tolist() == other.tolist()
 
 
@@ -361,8 +362,8 @@ def test_places_are_kept_only_where_they_are_named_as_such(kind: str) -> None:
         where = {}
     for name, said in (("zip", "called like a coordinate"), ("other", "lie where the coord")):
         with pytest.raises(ProblemError, match=f"{said}.*keep_place = '{name}'"):
-            om.protect(identity(degrees), data, **where, keep=[name, "note"])
-        out = om.protect(identity(degrees), data, **where, keep="note", keep_place=name)
+            plainly(identity(degrees), data, **where, keep=[name, "note"])
+        out = plainly(identity(degrees), data, **where, keep="note", keep_place=name)
         assert list(out[name].to_numpy()) == rows[name].tolist()
         assert list(out["note"].to_numpy()) == rows["note"].tolist()
 
@@ -390,7 +391,7 @@ def test_places_are_kept_only_where_they_are_named_as_such(kind: str) -> None:
 )
 def test_mistakes_are_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ProblemError, match=said) as caught:
-        om.protect(identity(GRID), table(), **options)
+        plainly(identity(GRID), table(), **options)
     assert caught.value.where
     assert caught.value.remedy
 
@@ -399,16 +400,16 @@ def test_other_mistakes() -> None:
     with pytest.raises(
         ProblemError, match="is not a Design, a Mechanism or a mechanism for the whole earth"
     ):
-        om.protect("design.json", table())  # type: ignore[arg-type]
+        plainly("design.json", table())  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="no such columns"):
-        om.protect(identity(GRID), np.array(POINTS), x="lon")
+        plainly(identity(GRID), np.array(POINTS), x="lon")
     with pytest.raises(ProblemError, match="no table and no list"):
-        om.protect(identity(GRID), 7)
+        plainly(identity(GRID), 7)
     names = identity(om.Domain(["a", "b"]))
     with pytest.raises(ProblemError, match="no coordinates"):
-        om.protect(names, np.array(POINTS))
+        plainly(names, np.array(POINTS))
     with pytest.warns(UserWarning, match="1 of 2 rows were dropped"):
-        assert om.protect(names, ["a", "z"], outside="drop") == ["a"]
+        assert plainly(names, ["a", "z"], outside="drop") == ["a"]
 
 
 def test_parts_are_counted_together() -> None:
@@ -427,14 +428,14 @@ def test_a_list_of_points_is_one_of_points_and_one_of_cells_one_of_labels() -> N
     told = om.Mechanism(grid, grid, np.eye(4))
     points = [(8.54, 47.37), (8.56, 47.31)]
     centres = [(8.525, 47.375), (8.575, 47.325)]
-    assert om.protect(told, points) == pytest.approx(np.array(centres))
-    assert om.protect(told, [list(point) for point in points]) == pytest.approx(np.array(centres))
-    assert om.protect(told, np.array(points)) == pytest.approx(np.array(centres))
-    assert om.protect(told, [(0, 1), (1, 0)]) == [(0, 1), (1, 0)]
+    assert plainly(told, points) == pytest.approx(np.array(centres))
+    assert plainly(told, [list(point) for point in points]) == pytest.approx(np.array(centres))
+    assert plainly(told, np.array(points)) == pytest.approx(np.array(centres))
+    assert plainly(told, [(0, 1), (1, 0)]) == [(0, 1), (1, 0)]
     halves = om.Domain([(0.5, 1.5), (1.5, 0.5)], [[0.0, 0.0], [1.0, 1.0]])
-    assert om.protect(om.Mechanism(halves, halves, np.eye(2)), [(0.5, 1.5)]) == [(0.5, 1.5)]
+    assert plainly(om.Mechanism(halves, halves, np.eye(2)), [(0.5, 1.5)]) == [(0.5, 1.5)]
     with pytest.raises(om.ProblemError, match="none of the 4 labels"):
-        om.protect(told, [(0, 9)])
+        plainly(told, [(0, 9)])
 
 
 def test_an_index_is_no_label_and_the_error_says_what_is() -> None:
@@ -463,7 +464,7 @@ def test_reports_have_longitudes_of_half_a_turn_at_most(name: str) -> None:
     """Also where the region was stated by others; places are the same."""
     m = across_the_antimeridian()[name]
     fixes = np.array([[179.75, 10.25], [-179.75, 10.25], [180.25, 10.25], [-179.25, 10.25]] * 20)
-    found = om.protect(m, fixes)
+    found = plainly(m, fixes)
     assert (np.abs(found[:, 0]) <= 180).all()
     known = {179.75, -179.75, -179.25}
     assert {round(x, 9) for x in found[:, 0].tolist()} <= known

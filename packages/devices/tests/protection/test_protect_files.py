@@ -16,11 +16,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from optmech_devices.protection.files import Asked, protect_file
+from optmech_devices.protection.flow import Flow
 from optmech_devices.protection.reporter import Reporter
+from optmech_devices.protection.spending import Spending
+from plainly import main, plainly
 
 import optmech as om
 from optmech.base.storage import written_in_parts
-from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.reading.columns import csv_parts
 
@@ -76,7 +78,19 @@ def test_csv_to_csv(
 
 
 def test_standard_input_to_standard_output(design: str, fixes: str) -> None:
-    command = [sys.executable, "-m", "optmech", "protect", design, "-", "--x", "lon", "--y", "lat"]
+    command = [
+        sys.executable,
+        "-m",
+        "optmech",
+        "protect",
+        design,
+        "-",
+        "--x",
+        "lon",
+        "--y",
+        "lat",
+        *ROWS,
+    ]
     done = subprocess.run(command, input=Path(fixes).read_bytes(), capture_output=True, check=True)
     assert list(csv.reader(io.StringIO(done.stdout.decode())))[1:] == CENTRES
 
@@ -141,7 +155,7 @@ def test_parts_of_any_size_give_the_same(design: str, tmp_path: Path) -> None:
     for size in (1, 7, 40, 1000):
         out = tmp_path / f"{size}.csv"
         reporter = Reporter(m, key=b"k" * 32)
-        protect_file(reporter, source, out, asked, size=size)
+        protect_file(Flow(reporter, asked, Spending(rows_are_people=True)), source, out, size=size)
         assert reporter.rows == 40
         found.add(out.read_bytes())
     assert len(found) == 1
@@ -153,7 +167,9 @@ def test_all_of_a_file_or_none(design: str, tmp_path: Path) -> None:
     out.write_text("before")
     reporter = Reporter(om.Design.load(design).mechanism)
     with pytest.raises(ProblemError, match="row 11"):
-        protect_file(reporter, source, out, Asked("lon", "lat"), size=3)
+        protect_file(
+            Flow(reporter, Asked("lon", "lat"), Spending(rows_are_people=True)), source, out, size=3
+        )
     assert out.read_text() == "before"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv", "out.csv"]
 
@@ -623,12 +639,12 @@ def test_two_columns_of_one_name_are_refused(
 def test_two_columns_of_a_frame_are_refused(design: str) -> None:
     frame = pd.DataFrame([[-73.9, 40.1, 1, 2]] * 3, columns=["lon", "lat", "note", "note"])
     kept = om.Design.load(design)
-    assert list(om.protect(kept, frame, x="lon", y="lat").columns) == ["lon", "lat"]
+    assert list(plainly(kept, frame, x="lon", y="lat").columns) == ["lon", "lat"]
     with pytest.raises(ProblemError, match="has two columns 'note'"):
-        om.protect(kept, frame, x="lon", y="lat", keep="note")
+        plainly(kept, frame, x="lon", y="lat", keep="note")
     twice = pd.DataFrame([[-73.9, 40.1, -73.2]] * 3, columns=["lon", "lat", "lon"])
     with pytest.raises(ProblemError, match="has two columns 'lon'"):
-        om.protect(kept, twice, x="lon", y="lat")
+        plainly(kept, twice, x="lon", y="lat")
 
 
 def test_features_of_every_kind(
@@ -675,7 +691,8 @@ def test_coordinates_have_no_digits_of_sums(ending: str, tmp_path: Path) -> None
     truth = om.Mechanism(grid, grid, np.eye(49))
     (tmp_path / "t.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in centres))
     out = tmp_path / f"o{ending}"
-    protect_file(Reporter(truth), tmp_path / "t.csv", out, Asked("lon", "lat"))
+    flow = Flow(Reporter(truth), Asked("lon", "lat"), Spending(rows_are_people=True))
+    protect_file(flow, tmp_path / "t.csv", out)
     if ending == ".csv":
         assert [tuple(map(float, row)) for row in rows_of(out)[1:]] == centres
         assert max(len(cell) for row in rows_of(out)[1:] for cell in row) == 5
@@ -695,7 +712,17 @@ def test_statistics_and_packed_files_are_not_loaded_for_a_design(tmp_path: Path)
         "import sys; from optmech.cli.main import main; main(sys.argv[1:]); "
         "print(*{'scipy.special', 'scipy.stats', 'optmech_devices.packed.file'} & set(sys.modules))"
     )
-    command = [sys.executable, "-c", code, "protect", design, points, "-o", tmp_path / "out.csv"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "protect",
+        design,
+        points,
+        *ROWS,
+        "-o",
+        tmp_path / "out.csv",
+    ]
     home = Path(om.__file__).parents[1]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
     assert "random pairs of positions exceed ε" in done.stderr

@@ -1,0 +1,227 @@
+"""What every person spends: a draw for each fresh report, up to a budget, and beyond it the report
+before again, or none.
+
+Decisions depend on whose rows come in which order, on days, and where reports repeat on which
+places are equal: on nothing else that a report hides (docs/theory/budgets.md).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from optmech.base.arrays import Bools, Ints
+from optmech.base.labels import is_missing
+from optmech.base.read_only import record
+from optmech.errors import ProblemError
+from optmech.exact.arguments import one_of
+from optmech.exact.number import Number, parse_exact
+
+MOST = 5
+"""Draws of a person where no budget is stated: of places where one report is e times as likely,
+all of them together are at most e^5, 148 times (docs/guides/protecting.md)."""
+Beyond = Literal["repeat", "drop"]
+_BUDGET = re.compile(r"\s*(?P<most>.+?)\s*(/\s*day|per day)?\s*")
+
+
+@record
+class Budget:
+    """The largest total ε of a person, in all or of a day; or at most ``MOST`` draws, where none is
+    stated; or nothing."""
+
+    most: float | None = None
+    daily: bool = False
+    limited: bool = True
+
+    @classmethod
+    def of(cls, stated: Number | None, none: bool = False) -> Budget:
+        """From a number, or a text such as 5/day. Raises ProblemError on what is none, and where
+        both are given."""
+        if stated is None:
+            return cls(limited=not none)
+        if none:
+            raise ProblemError(
+                "there is one", where="no_budget", remedy="Give a budget, or that there is none"
+            )
+        text, daily = stated, False
+        if isinstance(stated, str) and (found := _BUDGET.fullmatch(stated)) is not None:
+            text, daily = found["most"], found[2] is not None
+        return cls(float(parse_exact(text, where="budget", positive=True)), daily)
+
+    def draws(self, epsilon: float | None, per_row: int) -> int | None:
+        """How many draws it allows; None for any number. Raises ProblemError where that is not even
+        one row."""
+        if not self.limited:
+            return None
+        if self.most is None:
+            return MOST
+        if epsilon is None:
+            raise ProblemError(
+                "the mechanism states no ε that draws add up to",
+                where="budget",
+                remedy="Give the design itself, or leave the budget out",
+            )
+        count = math.floor(self.most / epsilon) + 1
+        while count * epsilon > self.most:
+            count -= 1
+        if count < per_row:
+            raise ProblemError(
+                f"is less than what one row spends: ε = {per_row * epsilon:.4g}",
+                where="budget",
+                remedy="Give more, or design for a smaller ε",
+            )
+        return count
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "epsilon": self.most,
+            "draws": MOST if self.limited and self.most is None else None,
+            "per": "day" if self.daily else "person",
+            "none": not self.limited,
+        }
+
+
+@dataclass
+class Spending:
+    """Counts the draws of every person, part by part, and says what becomes of rows beyond the
+    budget."""
+
+    column: Hashable = None
+    """Whose a row is; None where every row is another person's, or all are one's."""
+    rows_are_people: bool = False
+    budget: Budget = field(default_factory=Budget)
+    beyond: Beyond = "repeat"
+    sticky: bool = False
+    time: Hashable = None
+    epsilon: float | None = None
+    """Of a draw."""
+    places: int = 1
+    """Of a row."""
+    most: int | None = None
+    repeated: int = 0
+    left_out: int = 0
+    nameless: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.beyond, get_args(Beyond), "beyond")
+        self.draws: Counter[Any] = Counter()
+        self.singles: Counter[int] = Counter()
+        """How many persons of one row have so many draws."""
+        self._days: Counter[Any] = Counter()
+        self._last: dict[Any, list[tuple[int, Hashable]]] = {}
+        self._seen: defaultdict[Any, set[Hashable]] = defaultdict(set)
+        self._serial = 0
+
+    def begin(self, epsilon: float | None, places: int) -> None:
+        """What a draw spends, and how many a row has."""
+        self.epsilon, self.places = epsilon, places
+        self.most = self.budget.draws(epsilon, places)
+
+    @property
+    def enforced(self) -> bool:
+        """Whether rows beyond the budget are taken care of; else more than the default refuses."""
+        return self.budget.most is not None
+
+    def who(self, cells: Sequence[Any] | None, rows: int) -> list[Hashable] | None:
+        """Whose the rows are; None where every one is another's. Those without a name are one's."""
+        if self.rows_are_people:
+            return None
+        if cells is None:
+            return [""] * rows
+        out: list[Hashable] = []
+        for cell in cells:
+            name = "" if is_missing(cell) else str(cell).strip()
+            self.nameless += not name
+            out.append(name)
+        return out
+
+    def take(
+        self,
+        who: list[Hashable] | None,
+        days: Sequence[Hashable] | None,
+        keys: Sequence[Sequence[Hashable]] | None,
+        reports: Sequence[Ints],
+    ) -> tuple[Bools, list[list[Hashable]]]:
+        """Which rows are left, and for each place of a row what tells its draw from others. Reports
+        beyond the budget are overwritten. ``keys`` are equal where draws are, (places, rows)."""
+        rows = len(reports[0])
+        drawn = [list(map(int, own)) for own in reports]
+        ids = self._identities(keys, rows)
+        kept: Bools = np.ones(rows, dtype=bool)
+        if who is None:
+            for each in zip(*ids, strict=True):
+                self.singles[len(set(each))] += 1
+            return kept, ids
+        limit = self.most if self.enforced else None
+        days = days if self.budget.daily else None
+        for k, name in enumerate(who):
+            row: set[Hashable] = {own[k] for own in ids}
+            if keys is not None:
+                seen = self._seen[name]
+                row -= seen
+            when = name if days is None else (name, days[k])
+            spent = self._days if days is not None else self.draws
+            if row and limit is not None and spent[when] + len(row) > limit:
+                last = self._last.get(name)
+                if self.beyond == "drop" or last is None:
+                    kept[k] = False
+                    self.left_out += 1
+                    continue
+                self.repeated += 1
+                for slot, (report, own_id) in enumerate(last):
+                    reports[slot][k], ids[slot][k] = report, own_id
+                continue
+            if days is not None:
+                self._days[when] += len(row)
+            self.draws[name] += len(row)
+            if keys is not None:
+                seen |= row
+            self._last[name] = [(own[k], each[k]) for own, each in zip(drawn, ids, strict=True)]
+        return kept, ids
+
+    def _identities(
+        self, keys: Sequence[Sequence[Hashable]] | None, rows: int
+    ) -> list[list[Hashable]]:
+        if keys is not None:
+            return [list(own) for own in keys]
+        out: list[list[Hashable]] = []
+        for _ in range(self.places):
+            out.append(list(range(self._serial, self._serial + rows)))
+            self._serial += rows
+        return out
+
+    @property
+    def persons(self) -> int:
+        """How many there are."""
+        return len(self.draws) + self.singles.total()
+
+    @property
+    def worst(self) -> int:
+        """Draws of the person with most of them."""
+        return max([*self.draws.values(), *self.singles], default=0)
+
+    @property
+    def median(self) -> float:
+        """Draws of the median person."""
+        counts = sorted([(n, 1) for n in self.draws.values()] + list(self.singles.items()))
+        total = sum(times for _, times in counts)
+        if not total:
+            return 0.0
+        found, middle = [], ((total - 1) // 2, total // 2)
+        before = 0
+        for value, times in counts:
+            found += [value for m in middle if before <= m < before + times]
+            before += times
+        return sum(found) / 2
+
+    @property
+    def worst_day(self) -> int | None:
+        """Draws of a person on a day; None where days are not counted."""
+        return max(self._days.values(), default=0) if self.budget.daily else None

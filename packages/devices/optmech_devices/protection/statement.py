@@ -1,0 +1,291 @@
+"""One page in plain words about a design or a protected table, for people who are no engineers.
+
+Every sentence follows from what a file says and proves. The law decides nothing here: what its
+words ask for is set beside what can be said, and what cannot.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.base.machine import needed
+from optmech.base.storage import ending
+from optmech.designs.promise import MOST, length_words, times
+from optmech.errors import ProblemError
+from optmech.reading.bounded import read_bytes
+
+Section = tuple[str, list[str]]
+_WIDTH, _LINES = 92, 62
+_KINDS = (".md", ".html", ".pdf")
+_MOST_BYTES = 2**24
+
+
+def statement_of(path: str | Path) -> list[Section]:
+    """What a design, a packed file or the summary of ``optmech protect`` says. Raises ProblemError
+    on any other file."""
+    from optmech.designs.design import Design
+    from optmech.designs.promise import guess_words
+    from optmech.reading.sealed import is_packed_file
+    from optmech_devices.packed.documents import load_any_packed
+
+    if is_packed_file(path):
+        packed = load_any_packed(path)
+        return _of_mechanism(packed.promise, packed.guess, _size(packed), _PACKED)
+    if (summary := _summary(path)) is not None:
+        return _of_table(summary)
+    design = Design.load(path)
+    guess = guess_words(design.mechanism, design.problem.prior)
+    return _of_mechanism(design.promise, guess, _size(design.mechanism), _DESIGN)
+
+
+def written(sections: list[Section], path: str | Path, title: str) -> bytes:
+    """The page, by the ending of its name. Raises ProblemError on another ending, and where a PDF
+    needs matplotlib, which is not there."""
+    kind = ending(path, ".md")
+    if kind not in _KINDS:
+        raise ProblemError(
+            f"{path}: is not the name of a page",
+            where="--output",
+            remedy="Use a name that ends in .md, .html or .pdf",
+        )
+    if kind == ".pdf":
+        return _pdf(sections, title)
+    lines = [f"# {title}", ""]
+    for head, said in sections:
+        lines += [f"## {head}", "", *(f"* {text}" for text in said), ""]
+    if kind == ".md":
+        return "\n".join(lines).encode()
+    return _html(sections, title).encode()
+
+
+def _summary(path: str | Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(read_bytes(path, _MOST_BYTES))
+    except (ValueError, UnicodeDecodeError):
+        return None
+    if isinstance(found, dict) and isinstance(found.get("person"), dict) and "rows" in found:
+        return found
+    return None
+
+
+_AGAINST = (
+    "It holds against everybody who sees the reports, whatever else they know, and however long "
+    "they compute. How the reports were made need not be secret."
+)
+_NOT_AGAINST = (
+    "It does not hold against those who have the original data, the key by which reports repeat, "
+    "or the random numbers that were drawn."
+)
+_DESIGN = (
+    "Every inequality behind these sentences was decided in whole numbers when the file was read "
+    "for this page. A second program, optmech_audit, which shares no code with the first, decides "
+    "them again."
+)
+_PACKED = "Every inequality behind these sentences was proved when the file was read for this page."
+
+
+def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Section]:
+    one = [promise.sentence]
+    if promise.odds:
+        one.append(_odds(promise.odds, "One report can"))
+    if guess:
+        one.append(guess)
+    return [
+        (
+            "Who is protected, and against whom",
+            [
+                "A person whose place is reported: where the person was, not that there was one.",
+                _AGAINST,
+                _NOT_AGAINST,
+            ],
+        ),
+        ("What one report promises", [text for text in (*one, size) if text]),
+        (
+            "A day, and a person",
+            [
+                promise.repeats or "Nothing is promised of several reports about one person.",
+                "How many reports a person makes is not known here. The summary of a protected "
+                "table counts them, and a page like this one can be made of it.",
+            ],
+        ),
+        ("What is not promised", [*_open(promise.scope), *_ALWAYS]),
+        ("How it was checked", [checked]),
+        ("Where law has words for it", _LAW),
+    ]
+
+
+def _of_table(found: Mapping[str, Any]) -> list[Section]:
+    person, budget = found["person"], found["person"].get("budget", {})
+    by = person["by"]
+    people = (
+        f"The table counts {person['persons']:,} persons, by the column {by!r}."
+        if by is not None
+        else f"The table counts {person['persons']:,} persons: nothing else says whose a row is."
+    )
+    one = [found["promise"]] if found.get("promise") else []
+    if found.get("odds"):
+        one.append(_odds(_numbers(found["odds"]), "One report can"))
+    worst, median = person["worst"], person["median"]
+    together = [_whole(worst, "the person with most reports"), _whole(median, "the median person")]
+    if person.get("worst_day"):
+        together.insert(0, _whole(person["worst_day"], "the day with most reports of one person"))
+    limits = [_budget(budget, person["unit"]), f"What repeats: {person['repeats']}."]
+    kept = ", ".join(found["columns"])
+    not_promised = [
+        f"Nothing is promised of what else stands in the table: {kept} are its columns, and "
+        "columns other than places and reports are as they were.",
+        *_open(found.get("scope")),
+        *_ALWAYS,
+    ]
+    if not found.get("shuffled", False):
+        not_promised.insert(
+            1, "Rows stand in their old order, by which those of one person may be found."
+        )
+    counts = (
+        f"{found['rows']:,} rows were read, {person['left_out']:,} left out, "
+        f"{found['moved']:,} taken to the nearest place, {person['repeated']:,} repeat a report "
+        "that was made before."
+    )
+    return [
+        (
+            "Who is protected, and against whom",
+            [
+                f"{people} Of each it is hidden where the person was, not that the person is in "
+                "the table.",
+                _AGAINST,
+                _NOT_AGAINST,
+            ],
+        ),
+        ("What one report promises", one or ["Nothing is stated of one report."]),
+        ("What all reports of a person promise", [*together, *limits]),
+        ("What is not promised", not_promised),
+        (
+            "How it was checked",
+            [counts, "The draws of every person were counted while the table was written."],
+        ),
+        ("Where law has words for it", _LAW),
+    ]
+
+
+def _open(scope: str | None) -> Iterator[str]:
+    if scope in ("cells", "places", "secrets"):
+        yield (
+            "The promise is between the places of a list or the centres of cells. Two positions on "
+            "both sides of a border may be told apart more."
+        )
+    yield (
+        "Places that are far apart are told apart: that somebody was in one city, and not in "
+        "another, is not hidden."
+    )
+
+
+_ALWAYS = [
+    "That a person has reports, and how many, is not hidden.",
+    "Persons who were together tell of each other: the reports of one are about the other too.",
+    "What is known from elsewhere adds to it: another table about the same persons spends anew.",
+]
+_LAW = [
+    "This page makes no legal claim. It says what can be proved, for those who decide.",
+    "Recital 26 of the GDPR asks which means are reasonably likely to be used to identify a "
+    "person. That depends on what others have, and no file can say it. What is proved here holds "
+    "whatever they have, and only of places.",
+    "Data with a name or number for each person are pseudonymous at best (Article 4(5)), however "
+    "well their places are hidden.",
+    "Singling out (Opinion 05/2014, WP 216): the odds above bound what reports add to a guess of "
+    "where a person was. They do not bound what other columns single out.",
+    "Linkability: rows that carry one name are linked. Of rows without a name, the order, exact "
+    "times and rare values may link them.",
+    "Inference: whoever believed two places equally likely may believe one of them as many times "
+    "more as the odds say, and no more. What follows from the large, such as the city, is open.",
+]
+
+
+def _odds(odds: Mapping[int, float], what: str) -> str:
+    said = [
+        f"{times(factor)} times where the places are {length_words(metres)} apart"
+        if factor <= MOST
+        else f"without a limit that helps where they are {length_words(metres)} apart"
+        for metres, factor in sorted(odds.items())
+    ]
+    return f"{what} shift the odds between two places by at most {'; '.join(said)}."
+
+
+def _numbers(odds: Mapping[str, Any]) -> dict[int, float]:
+    # infinities are null in JSON
+    return {int(k): np.inf if v is None else float(v) for k, v in odds.items()}
+
+
+def _whole(figure: Mapping[str, Any], who: str) -> str:
+    count = f"{figure['draws']:,.4g} different report{'' if figure['draws'] == 1 else 's'}"
+    odds = _numbers(figure["odds"])
+    if not odds:
+        return f"Of {who}: {count}."
+    return _odds(odds, f"All reports of {who} together ({count}) can")
+
+
+def _budget(budget: Mapping[str, Any], unit: str) -> str:
+    if budget.get("none"):
+        return "No budget was set: nothing limits what a person's reports tell together."
+    if budget.get("epsilon") is None:
+        return f"A person has at most {budget.get('draws')} different reports."
+    per = f" per {unit}" if unit else ""
+    of = "of a person's day" if budget.get("per") == "day" else "of a person"
+    return f"The budget {of} is ε = {budget['epsilon']:g}{per}, and was enforced."
+
+
+def _size(mechanism: Any) -> str:
+    """How far apart the places of reports are, in words."""
+    points = getattr(getattr(mechanism, "observables", None), "points", None)
+    if points is None or len(points) < 2:
+        return ""
+    domain = mechanism.observables
+    apart = np.hypot(*(points[:, None, :2] - points[None, :, :2]).T)
+    np.fill_diagonal(apart, np.inf)
+    unit = f" {domain.unit}" if getattr(domain, "unit", "") else ""
+    if getattr(domain, "coordinates", "") == "lonlat":
+        unit = " degrees"
+    nearest = float(np.median(apart.min(axis=1)))
+    return f"Reports are one of {len(points):,} places, {nearest:.3g}{unit} from the next."
+
+
+def _html(sections: list[Section], title: str) -> str:
+    from html import escape
+
+    body = "".join(
+        f"<h2>{escape(head)}</h2><ul>{''.join(f'<li>{escape(t)}</li>' for t in said)}</ul>"
+        for head, said in sections
+    )
+    style = "body{font:16px/1.5 sans-serif;max-width:45em;margin:2em auto;padding:0 1em}"
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{escape(title)}</title><style>{style}</style><h1>{escape(title)}</h1>{body}</html>"
+    )
+
+
+def _pdf(sections: list[Section], title: str) -> bytes:
+    needed("matplotlib", "plot", where="--output")
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+    lines = [(title, 14, "bold"), ("", 9, "normal")]
+    for head, said in sections:
+        lines.append((head, 10, "bold"))
+        for text in said:
+            wrapped = textwrap.wrap(text, _WIDTH, initial_indent="– ", subsequent_indent="   ")
+            lines += [(line, 9, "normal") for line in wrapped]
+        lines.append(("", 5, "normal"))
+    out = io.BytesIO()
+    with PdfPages(out, metadata={"CreationDate": None, "Title": title}) as pages:
+        for begin in range(0, len(lines), _LINES):
+            figure = Figure(figsize=(8.27, 11.69))
+            for k, (text, size, weight) in enumerate(lines[begin : begin + _LINES]):
+                figure.text(0.08, 0.95 - k * 0.0147, text, size=size, weight=weight, va="top")
+            pages.savefig(figure)
+    return out.getvalue()
