@@ -15,6 +15,7 @@ from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
 from optmech.certificate.statement import Statement
+from optmech.certificate.variance import VarianceProof
 from optmech.designs.promise import (
     MEASURED,
     Approximation,
@@ -25,7 +26,7 @@ from optmech.designs.promise import (
 )
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.reading.sealed import DESIGN
 from optmech.spaces.arguments import LOAD, kind
 from optmech.spaces.mechanism import Mechanism
@@ -165,6 +166,9 @@ class Design(Proved):
         if isinstance(goal, MaximizeDistortion):
             unit = unit_after(problem, goal.distance)
             found = [("distortion", self.objective), ("upper bound", self.bound)]
+        elif isinstance(goal, MinimizeVariance):
+            unit = ""
+            found = [("variance", self.objective), ("lower bound", self.bound)]
         elif isinstance(goal, MinimizeLeakage):
             unit = ""
             found = [("leakage", self.objective), ("lower bound", self.bound)]
@@ -220,6 +224,31 @@ class Design(Proved):
     def bound(self) -> float:
         """What was proved about the objective."""
         return self.figures.bound
+
+    @property
+    def variance(self) -> float:
+        """Of ``MinimizeVariance``: N times the total variance of the estimate from N people who are
+        drawn from the population, rounded up. Raises ProblemError where another objective was
+        stated."""
+        self._require_survey()
+        return self.objective
+
+    @property
+    def variance_bound(self) -> float:
+        """What ``variance`` is at least, of every mechanism that keeps the promise. Raises as
+        ``variance``."""
+        self._require_survey()
+        return self.bound
+
+    def _require_survey(self) -> VarianceProof:
+        proof = self.certificate.multipliers.variance
+        if proof is None:
+            raise ProblemError(
+                "is a design for single reports, whose variance was not minimised",
+                where="design",
+                remedy="State objective=om.MinimizeVariance(statistic), or see om.estimate",
+            )
+        return proof
 
     @property
     def gradient(self) -> Gradient | None:
