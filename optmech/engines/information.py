@@ -28,8 +28,10 @@ _SHORTEST = 1e-9
 """A step that leads nowhere."""
 _STEPS = 120
 _INSIDE = 0.9
-_CENTRED = 1e-7
-"""Newton's decrement, relative to the barrier's weight, at which multipliers are read off."""
+_CENTRED = 1e-9
+"""Newton's decrement, relative to the barrier's weight, where the search ends."""
+_NEAR = 1e-4
+"""The same where multipliers are read off."""
 _ROOT = np.sqrt(2.0)
 
 
@@ -178,7 +180,7 @@ class Search:
             if step is None:
                 break
             _, decrement, here = step
-            if decrement < 0.5 and here is not None and (found is None or here.bound > found.bound):
+            if decrement < _NEAR and here is not None:
                 found = here
             last = weight * self.count <= gap * value
             if (last and decrement < _CENTRED) or stop():
@@ -321,4 +323,4 @@ class Search:
         lam = -prices
         full = whole(self.information(), self.n)
         bound = 2 * value - float(lam.sum())
-        return Found(full, value, bound, lam, tuple(weights), tuple(-f for f in free))
+        return Found(full, value, bound, lam, tuple(weights), tuple(free))

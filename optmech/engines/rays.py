@@ -20,7 +20,8 @@ _ROUNDS = 40
 _STEPS = 60
 _LEAST = 1e-9
 """Weights below this, relative to the largest, are none."""
-_SAME = 1e-7
+_PATIENCE = 5
+"""Rounds without a gain worth the gap, after which it ends."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ def designed(
     random = np.random.default_rng(0)
     values, vectors = la.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    n, best = len(wanted), None
+    n, best, history = len(wanted), None, list[float]()
     if rays.count:
         drawn = random.standard_normal((draws, n)) @ root.T
         signs = rays.signs(drawn)
@@ -244,8 +245,10 @@ def designed(
             break
         if best is None or now.value < best.value:
             best = now
+        history.append(best.value)
         tell(f"{len(columns)} columns, variance {now.value:.6g}, bound {bound:.6g}")
-        if now.value <= bound * (1 + gap) or stop():
+        stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best.value * (1 + gap)
+        if now.value <= bound * (1 + gap) or stop() or stalled:
             break
         used = now.weights > 1e-6 * now.weights.max()
         if rays.count:

@@ -16,7 +16,7 @@ from optmech.problem import fields
 from optmech.problem.constraint import Record
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Place, Space
-from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 
 Named = Literal["histogram", "cdf", "ranges", "marginals", "mean"]
@@ -114,10 +114,7 @@ def statistic_matrix(statistic: Statistic, secrets: Domain) -> Floats:
                 remedy="Give them points, or the values as an array of one row",
             )
         return np.ascontiguousarray(secrets.points.T, dtype=np.float64)
-    if isinstance(secrets, Grid):
-        labels = [divmod(s, secrets.columns) for s in range(n)]
-    else:
-        labels = [label if isinstance(label, tuple) else (label,) for label in secrets.labels]  # type: ignore[misc]
+    labels = [label if isinstance(label, tuple) else (label,) for label in secrets.labels]
     if len({len(label) for label in labels}) != 1 or len(labels[0]) < 2:
         raise ProblemError(
             "the secrets are no product: their labels are not tuples of one length",
