@@ -97,7 +97,9 @@ def figures_of(
         proof = multipliers.variance
         top = math.inf if proof is None else variance(statement, released, proof)
         best = max(bound.value, 0.0)
-        loss = values.rounded_up(values.expected(statement.prior, values.losses(statement.loss, released)))
+        loss = values.rounded_up(
+            values.expected(statement.prior, values.losses(statement.loss, released))
+        )
         return Figures(top, best, loss, 0.0, relative_gap(top, best))
     value = values.objective(statement, released)[1]
     top = values.rounded_up(value)

@@ -302,7 +302,9 @@ def _holds(slack: Dyadic, piece: PieceProof, factor: Floats, n: int) -> bool:
     ones = np.ones(len(i))
     # weight (f_ij v_j - v_i)(f_km v_m - v_k), twice
     numbers = [Dyadic.of(np.atleast_2d(v)) for v in (weights, factor[i, j], factor[k, m], ones)]
-    weight, left, right, _ = ([int(v) for v in own.whole.tolist()[0]] if len(i) else [] for own in numbers)
+    weight, left, right, _ = (
+        [int(v) for v in own.whole.tolist()[0]] if len(i) else [] for own in numbers
+    )
     a, b = (numbers[1].bits, numbers[2].bits) if len(i) else (0, 0)
     bits = (numbers[0].bits if len(i) else 0) + a + b
     table = [[0] * size for _ in range(size)]

@@ -6,6 +6,10 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
+from optmech.analysis.counts import Counts, counts_of
+from optmech.analysis.surveys import Estimate, estimated
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown, card
@@ -239,6 +243,23 @@ class Design(Proved):
         ``variance``."""
         self._require_survey()
         return self.bound
+
+    def estimate(self, counts: Counts) -> Estimate:
+        """The statistic of those who reported, from how often each report came: ``.values``,
+        ``.covariance`` and ``.interval(level)``.
+
+        ``counts`` are an array in the order of ``problem.observables``, or a mapping over these.
+        The estimate is unbiased, its variance the one that the file proves; ``.consistent()`` and
+        ``om.estimate.prior`` are biased, and often nearer. Raises ProblemError on unusable counts,
+        and where another objective was stated.
+        """
+        proof = self._require_survey()
+        survey = self.problem.statement.survey
+        assert survey is not None
+        near = proof.estimate
+        # exactly unbiased but for rounding, as the certificate has it
+        near = np.linalg.solve(near @ self.mechanism.matrix.T, near)
+        return estimated(survey.statistic, near, counts_of(counts, self.problem.observables))
 
     def _require_survey(self) -> VarianceProof:
         proof = self.certificate.multipliers.variance

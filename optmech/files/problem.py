@@ -21,7 +21,13 @@ from optmech.files.metrics import LossSection
 from optmech.files.place import Place, require_room
 from optmech.files.priors import ListedWeights, PriorSection
 from optmech.files.transport import Transport, TransportTask
-from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
+from optmech.problem import (
+    Constraint,
+    MaximizeDistortion,
+    MinimizeLeakage,
+    MinimizeVariance,
+    Problem,
+)
 from optmech.problem.constraint import kinds
 from optmech.problem.fields import built
 from optmech.problem.problem import make_statement

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from optmech.base.arrays import Floats
 from optmech.base.minplus import shortest_paths
@@ -82,7 +81,9 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         Where no mechanism was found that tells apart what the statistic needs.
     """
     if reason := refusal(problem):
-        raise ProblemError(reason, where="constraints", remedy="State ratios of pairs, fewer secrets")
+        raise ProblemError(
+            reason, where="constraints", remedy="State ratios of pairs, fewer secrets"
+        )
     statement = problem.statement
     survey = statement.survey
     assert survey is not None
@@ -125,7 +126,7 @@ def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[Piece], list[PieceP
     elif Rays.of(factor, asked.population).edges is None and n <= _FACETS:
         tried.append(_facets(asked))
     best = None
-    for pieces, forms in tried:
+    for pieces, forms in filter(all, tried):
         made = Search(asked.wanted, asked.population, pieces)
         found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
         if found is not None and (best is None or found.bound > best[0].bound):
@@ -190,7 +191,9 @@ def _levels(asked: Asked) -> Divided:
     factor = np.ones((n + 1, n + 1))
     factor[:n, n] = asked.factor[0, 1]
     every = np.arange(n)
-    ends = np.vstack([np.column_stack([every, np.full(n, n)]), np.column_stack([np.full(n, n), every])])
+    ends = np.vstack(
+        [np.column_stack([every, np.full(n, n)]), np.column_stack([np.full(n, n), every])]
+    )
     a, b = np.triu_indices(2 * n)
     same = b == a + n
     level = float(factor[0, n])
@@ -222,41 +225,33 @@ def _facets(asked: Asked) -> Divided:
         size = np.abs(rows).max(axis=1)
         kept = np.flatnonzero(size > 1e-9)
         rows = rows[kept] / size[kept, None]
-        inside = _inside(rows)
-        if inside is None:
-            continue
+        start = _within(factor, i, j, asked.population)
+        if not len(start):
+            return [], []
         a, b = np.triu_indices(len(kept))
-        place = np.delete(np.arange(n), i)
-        weight = onto.max(axis=1)
-        start = np.outer(inside, inside) + np.diag((0.1 * inside * _room(rows, inside)) ** 2)
-        where = onto.argmax(axis=1)
-        scale = 1 / (len(pairs) * float((weight * inside[where]) @ asked.population))
+        others = np.delete(np.arange(n), i)
         piece = Piece(
-            where, weight, rows, np.column_stack([a, b]), np.zeros((0, 2), dtype=np.int64),
-            start * scale / float(inside.mean()),
+            onto.argmax(axis=1), onto.max(axis=1), rows, np.column_stack([a, b]),
+            np.zeros((0, 2), dtype=np.int64), start[np.ix_(others, others)] / n,
         )  # fmt: skip
-        assert len(place) == piece.size
         pieces.append(piece)
         form = _proof_form("facet", (i, j), ends[kept], np.column_stack([a, b]))
         forms.append(form._replace(weight=1 / (size[kept][a] * size[kept][b])))
     return pieces, forms
 
 
-def _inside(rows: Floats) -> Floats | None:
-    """A vector with all rows positive; None where there is none."""
-    made = linprog(
-        np.r_[np.zeros(rows.shape[1]), -1.0],
-        A_ub=np.c_[-rows, np.ones(len(rows))],
-        b_ub=np.zeros(len(rows)),
-        A_eq=np.r_[np.ones(rows.shape[1]), 0.0][None],
-        b_eq=[1.0],
-    )
-    return made.x[:-1] if made.x is not None and made.x[-1] > 1e-12 else None
-
-
-def _room(rows: Floats, inside: Floats) -> float:
-    """How far, relatively, entries of a vector may move."""
-    return float(min(1.0, ((rows @ inside) / (np.abs(rows) @ inside)).min()))
+def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
+    """The mean of vvᵀ over vectors of the cone with v_i = f_ij v_j, πᵀv = 1: least majorants of
+    random ones. Empty where there are too few."""
+    n = len(factor)
+    drawn = np.exp(np.random.default_rng(0).normal(size=(8 * n, n)) * np.log(factor).max() / 2)
+    for _ in range(2):
+        drawn = (drawn[:, :, None] / factor).max(axis=1)
+        drawn[:, i] = factor[i, j] * drawn[:, j]
+    drawn = (drawn[:, :, None] / factor).max(axis=1)
+    on = np.abs(drawn[:, i] / (factor[i, j] * drawn[:, j]) - 1) < 1e-12
+    kept = drawn[on] / (drawn[on] @ prior)[:, None]
+    return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
 
 
 def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:

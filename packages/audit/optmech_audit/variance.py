@@ -159,7 +159,10 @@ class Dyadic(NamedTuple):
     def less(self, other: Dyadic) -> Dyadic:
         bits = max(self.bits, other.bits)
         a, b = bits - self.bits, bits - other.bits
-        rows = [[(x << a) - (y << b) for x, y in paired(*pair)] for pair in paired(self.rows, other.rows)]
+        rows = [
+            [(x << a) - (y << b) for x, y in paired(*pair)]
+            for pair in paired(self.rows, other.rows)
+        ]
         return Dyadic(rows, bits)
 
     @property
@@ -184,7 +187,9 @@ def root_above(value: Fraction) -> Fraction:
     size = value.numerator.bit_length() - value.denominator.bit_length()
     shift = max(0, 2 * ROOT_BITS - size)
     shift += shift % 2
-    return Fraction(math.isqrt(-((-value.numerator << shift) // value.denominator)) + 1, 1 << shift // 2)
+    return Fraction(
+        math.isqrt(-((-value.numerator << shift) // value.denominator)) + 1, 1 << shift // 2
+    )
 
 
 def figure(survey: Survey, p: Mechanism, proof: Proof) -> Fraction:
@@ -224,7 +229,9 @@ def spread(people: Vector, gram: Matrix) -> Fraction:
     return dot(people, [dot(row, people) for row in gram])
 
 
-def bound_of(survey: Survey, proof: Proof, factor: Callable[[int, int], Fraction | None]) -> Fraction:
+def bound_of(
+    survey: Survey, proof: Proof, factor: Callable[[int, int], Fraction | None]
+) -> Fraction:
     """What no mechanism's variance is below; ``factor`` is above the ratio of a limited pair.
     Refused where the multipliers prove nothing."""
     people, n = proof.population, len(proof.population)
@@ -254,7 +261,9 @@ def require_complete(known: dict[Pair, Fraction], pieces: list[Piece], n: int) -
     need(len(forms) == 1, "pieces of several forms, or none")
     if forms == {"levels"}:
         values = set(known.values())
-        need(len(known) == n * (n - 1) > 0 and len(values) == 1, "columns with more than two values")
+        need(
+            len(known) == n * (n - 1) > 0 and len(values) == 1, "columns with more than two values"
+        )
         need(min(values) > 1, "columns that are all alike")
     if forms == {"facet"}:
         listed = {piece.facet for piece in pieces}
