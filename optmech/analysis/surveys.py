@@ -79,7 +79,7 @@ def nearest_distribution(values: Floats) -> Floats:
     ordered = np.sort(values)[::-1]
     level = (np.cumsum(ordered) - 1) / np.arange(1, len(values) + 1)
     last = int(np.flatnonzero(ordered > level)[-1])
-    return np.maximum(values - level[last], 0.0)
+    return np.asarray(np.maximum(values - level[last], 0.0))
 
 
 def _normal(level: float) -> float:

@@ -94,13 +94,7 @@ def figures_of(
 ) -> Figures:
     """Loss rounded up, distortion rounded down; ``bound`` is what these multipliers prove."""
     if statement.survey is not None:
-        proof = multipliers.variance
-        top = math.inf if proof is None else variance(statement, released, proof)
-        best = max(bound.value, 0.0)
-        loss = values.rounded_up(
-            values.expected(statement.prior, values.losses(statement.loss, released))
-        )
-        return Figures(top, best, loss, 0.0, relative_gap(top, best))
+        return _of_variance(statement, released, bound, multipliers)
     value = values.objective(statement, released)[1]
     top = values.rounded_up(value)
     best = max(bound.value, trivial_bound(statement))
@@ -111,6 +105,16 @@ def figures_of(
     lower = _least_loss(statement, value, bound, multipliers)
     sign = statement.sign
     return Figures(sign * top, sign * best, values.rounded_up(loss), lower, gap)
+
+
+def _of_variance(
+    statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
+) -> Figures:
+    proof = multipliers.variance
+    top = math.inf if proof is None else variance(statement, released, proof)
+    best = max(bound.value, 0.0)
+    loss = values.expected(statement.prior, values.losses(statement.loss, released))
+    return Figures(top, best, values.rounded_up(loss), 0.0, relative_gap(top, best))
 
 
 def _least_loss(

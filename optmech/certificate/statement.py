@@ -154,8 +154,8 @@ class Statement(ReadOnly):
 
     ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
     (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
-    weights (S,); ``survey`` is what minimize_variance estimates. ``segments`` are between secrets: where there are some, the worst loss is the
-    largest of every point of them.
+    weights (S,); ``survey`` is what minimize_variance estimates. ``segments`` are between secrets:
+    where there are some, the worst loss is the largest of every point of them.
     """
 
     prior: Floats

@@ -4,7 +4,6 @@ lower bound of every mechanism's, both decided in whole numbers (``docs/theory/s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,8 +60,8 @@ class VarianceProof(ReadOnly):
 
     ``estimate`` (S, O) is near a left inverse of the matrix: what makes it one exactly is charged.
     ``pairs`` (p, 2) are the limited pairs of secrets that the bound rests on, any of those that
-    there are. ``population`` (S,) is the one of the bound; ``inverse`` (S, S) and ``prices`` (S,) are T and λ
-    of the theorem.
+    there are. ``population`` (S,) is the one of the bound; ``inverse`` (S, S) and ``prices`` (S,)
+    are T and λ of the theorem.
     """
 
     estimate: Floats
@@ -90,10 +89,6 @@ class Dyadic(NamedTuple):
     def __sub__(self, other: Dyadic) -> Dyadic:
         bits = max(self.bits, other.bits)
         return Dyadic(self.raised(bits).whole - other.raised(bits).whole, bits)
-
-    def __add__(self, other: Dyadic) -> Dyadic:
-        bits = max(self.bits, other.bits)
-        return Dyadic(self.raised(bits).whole + other.raised(bits).whole, bits)
 
     @property
     def turned(self) -> Dyadic:
@@ -198,7 +193,7 @@ def _squares(near: Dyadic, weight: Dyadic | None) -> Dyadic:
     return Dyadic(flint.fmpz_mat(sums), near.bits + pushed.bits)
 
 
-def _norms(seen: Dyadic, counted: Dyadic, plain: Dyadic, lost: Fraction) -> Iterator[Fraction]:
+def _norms(seen: Dyadic, counted: Dyadic, plain: Dyadic, lost: Fraction) -> list[Fraction]:
     """What every row of probabilities says of the squares, with what was lost."""
     first, second = seen @ counted, seen @ plain
     return [
@@ -233,7 +228,7 @@ def variance_bound(statement: Statement, proof: VarianceProof) -> float:
         return -math.inf
     gram, inverse = gram_of(survey), Dyadic.of(proof.inverse)
     outer = Dyadic.of(proof.prices[:, None]) @ Dyadic.of(prior[None])
-    both = outer + outer.turned
+    both = Dyadic(outer.whole + outer.whole.transpose(), outer.bits)
     slack = Dyadic(both.whole, both.bits + 1) - inverse @ gram @ inverse.turned
     if not all(_holds(slack, piece, factor, n) for piece in proof.pieces):
         return -math.inf

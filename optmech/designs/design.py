@@ -258,7 +258,7 @@ class Design(Proved):
         assert survey is not None
         near = proof.estimate
         # exactly unbiased but for rounding, as the certificate has it
-        near = np.linalg.solve(near @ self.mechanism.matrix.T, near)
+        near = np.asarray(np.linalg.solve(near @ self.mechanism.matrix.T, near), dtype=np.float64)
         return estimated(survey.statistic, near, counts_of(counts, self.problem.observables))
 
     def _require_survey(self) -> VarianceProof:

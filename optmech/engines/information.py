@@ -53,7 +53,7 @@ class Piece:
 
     @property
     def size(self) -> int:
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     @cached_property
     def products(self) -> sp.csr_array:

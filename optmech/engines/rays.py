@@ -237,7 +237,7 @@ def designed(
         given = random.standard_normal((min(draws, 6 * n), n)) @ root.T
         found = [rays.along(g) for g in [*given, *np.eye(n), *-np.eye(n)]]
         columns = unique(np.array([v for v in found if v is not None]))
-    for k in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         if rays.count:
             columns = rays.made(pool)
         now = weighed(wanted, columns, min(gap, 1e-3) / 10)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import Ratio
@@ -103,7 +103,7 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         )
     people = np.full(n, 1 / n) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
-    found, pieces, forms = bounded(asked, clock)
+    found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
     best = designed(
         rays, asked.wanted, found.information, found.bound, max(gap, _TIGHT),
@@ -112,10 +112,10 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
-    return _released(problem, columns, weights, proof_of(asked, found, pieces, forms), gap, clock)
+    return _released(problem, columns, weights, proof_of(asked, found, forms), gap, clock)
 
 
-def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[Piece], list[PieceProof]]:
+def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
     """Multipliers of a bound, with the pieces that they are of."""
     factor = asked.factor
     n = len(factor)
@@ -130,7 +130,7 @@ def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[Piece], list[PieceP
         made = Search(asked.wanted, asked.population, pieces)
         found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
         if found is not None and (best is None or found.bound > best[0].bound):
-            best = found, pieces, forms
+            best = found, forms
         clock.report(f"bound {found.bound if found else 0:.6g}")
     if best is None:
         raise SolverError("the bound's program led nowhere", where="objective")
@@ -146,7 +146,7 @@ def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
     return -1 / root, root
 
 
-def _rows(ends: Floats, factor: Floats, size: int) -> Floats:
+def _rows(ends: Ints, factor: Floats, size: int) -> Floats:
     out = np.zeros((len(ends), size))
     for k, (i, j) in enumerate(ends.tolist()):
         out[k, i], out[k, j] = _row(i, j, factor)
@@ -160,12 +160,12 @@ def _start(factor: Floats, prior: Floats) -> Floats:
     return np.asarray((matrix / (prior @ matrix)) @ matrix.T)
 
 
-def _proof_form(form: str, facet: tuple[int, int] | None, ends: Floats, both: Floats) -> PieceProof:
+def _proof_form(form: str, facet: tuple[int, int] | None, ends: Ints, both: Ints) -> PieceProof:
     rows = np.hstack([ends[both[:, 0]], ends[both[:, 1]]])
     return PieceProof(form, facet, rows.astype(np.int64), np.zeros(len(rows)))
 
 
-def _near(ends: Floats, factor: Floats) -> Floats:
+def _near(ends: Ints, factor: Floats) -> Ints:
     """The pairs of rows whose products count: all, or of the limits that are nearest."""
     logs = np.log(factor[ends[:, 0], ends[:, 1]])
     most = int(np.sqrt(2 * _PRODUCTS))
@@ -268,11 +268,11 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
 
 
 def proof_of(
-    asked: Asked, found: Found, pieces: list[Piece], forms: list[PieceProof]
+    asked: Asked, found: Found, forms: list[PieceProof]
 ) -> Callable[[Floats], VarianceProof]:
     """What proves the bound, for whatever estimate of a design."""
     done = []
-    for piece, form, weight, free in zip(pieces, forms, found.weights, found.free, strict=True):
+    for form, weight, free in zip(forms, found.weights, found.free, strict=True):
         ends = form.rows
         factor = asked.factor
         n = len(factor)

@@ -29,10 +29,10 @@ def as_weights(value: ArrayLike) -> Floats:
     return out
 
 
-def as_population(value: Prior | str) -> Population:
+def as_population(value: Population | None) -> Population | None:
     """A prior over the secrets, or "worst"."""
     if isinstance(value, Prior) or value == "worst":
-        return value  # type: ignore[return-value]
+        return value
     raise ProblemError("is no population", remedy='Give a Prior over the secrets, or "worst"')
 
 
@@ -41,7 +41,7 @@ def _load_population(plain: Plain, space: Space) -> Population:
 
 
 def _build_population(spec: object, place: Place) -> Population:
-    return "worst" if spec == "worst" else fields.built(spec, place)  # type: ignore[no-any-return]
+    return "worst" if spec == "worst" else fields.built(spec, place)
 
 
 def _rows_or_name() -> object:
