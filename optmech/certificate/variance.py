@@ -127,10 +127,12 @@ def estimator(matrix: Floats, population: Floats) -> Floats:
     return out
 
 
-def spread_value(survey: Survey, matrix: Floats) -> float:
-    """The variance of the best unbiased estimate, in floating point; inf where there is none."""
+def spread_value(survey: Survey, matrix: Floats, at: Floats | None = None) -> float:
+    """The variance of the best unbiased estimate, in floating point; inf where there is none. Of
+    the worst population that of the estimate that is best ``at`` one."""
     people = survey.population
-    at = np.full(len(matrix), 1 / len(matrix)) if people is None else people
+    if at is None:
+        at = np.full(len(matrix), 1 / len(matrix)) if people is None else people
     guess = estimator(matrix, at)
     left = guess @ matrix.T - np.eye(len(matrix))
     if float(np.abs(survey.statistic @ left).max()) > 1e-6 * float(np.abs(survey.statistic).max()):

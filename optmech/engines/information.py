@@ -22,6 +22,8 @@ from optmech.base.arrays import Floats, Ints
 
 _SHRINK = 0.1
 """Of the barrier's weight, once a point is near the path."""
+_LEAST = 1e-4
+"""Of a value, what counts at the least where gaps are measured."""
 _HELD = 1e-6
 """What may be missing of an equation that counts as held."""
 _SHORTEST = 1e-9
@@ -148,7 +150,11 @@ class Found:
 class Search:
     """The path of min tr(S X⁻¹), X = Σ_f B_f U_f B_fᵀ, X π = 1."""
 
-    def __init__(self, wanted: Floats, prior: Floats, pieces: Sequence[Piece]) -> None:
+    def __init__(
+        self, wanted: Floats, prior: Floats, pieces: Sequence[Piece], known: float = 0.0
+    ) -> None:
+        """``known`` is taken off the value where gaps are measured."""
+        self.known = known
         self.wanted, self.prior, self.pieces = wanted, prior, pieces
         n = self.n = len(prior)
         i, j = np.triu_indices(n)
@@ -182,12 +188,13 @@ class Search:
             _, decrement, here = step
             if decrement < _NEAR and here is not None:
                 found = here
-            last = weight * self.count <= gap * value
+            least = gap * max(value - self.known, _LEAST * value)
+            last = weight * self.count <= least
             if (last and decrement < _CENTRED) or stop():
                 break
             value = here.value if here is not None else value
             if decrement < 1.0 and not last:
-                weight = max(weight * _SHRINK, gap * value / self.count)
+                weight = max(weight * _SHRINK, least / self.count)
         return found
 
     def _step(self, tau: float) -> tuple[float, float, Found | None] | None:

@@ -219,11 +219,14 @@ def designed(
     information: Floats,
     bound: float,
     gap: float,
+    known: float,
     stop: Callable[[], bool],
     tell: Callable[[str], None],
     draws: int = 400,
 ) -> Weighed | None:
-    """Columns and weights, near ``bound`` by ``gap`` where they get there."""
+    """Columns and weights, near ``bound`` by ``gap`` where they get there; ``known`` is taken off
+    both. None where no columns add up to a mechanism."""
+    gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
     random = np.random.default_rng(0)
     values, vectors = la.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))

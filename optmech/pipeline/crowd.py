@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.minplus import shortest_paths
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families import Ratio
-from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, facets
+from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, spread_value
 from optmech.designs.design import Design
-from optmech.engines.information import Found, Piece, Search
+from optmech.engines.information import Found, Search
 from optmech.engines.rays import Rays, Weighed, designed, needed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
+from optmech.pipeline.pieces import cone, levels, on_facets
 from optmech.pipeline.session import Clock, feasible_design
 from optmech.problem import Problem
 from optmech.repair import Cone, repair
@@ -29,12 +30,14 @@ _TIGHT = 1e-5
 """Of a bound, what the search leaves at the least."""
 _FACETS = 10
 """Secrets up to which the facets of one of them are told apart."""
-_PRODUCTS = 400_000
-"""Products of rows that one program has at most."""
 _MOST = 128
 """Secrets, whose pairs are the variables."""
 _LITTLE = 1e-5
 """Weights of columns, relative to the largest, that are left out."""
+_TURNS = 60
+"""Times that a population moves to where it is worse."""
+_TOLD = 1e-9
+"""Eigenvalues of an information below this, relatively, are none."""
 _HELD = 1e-4
 """Of a mechanism that tells all secrets apart, mixed in where the best one does not."""
 
@@ -50,8 +53,13 @@ class Asked:
 
     @property
     def wanted(self) -> Floats:
-        """S, scaled to a trace of the number of secrets."""
+        """S."""
         return self.survey.gram
+
+    @property
+    def spread(self) -> float:
+        """|Cπ|², which is taken off a variance."""
+        return float(self.population @ self.survey.gram @ self.population)
 
 
 def refusal(problem: Problem) -> str:
@@ -65,6 +73,8 @@ def refusal(problem: Problem) -> str:
             f"constraints[{others[0].index}] limits more than likelihood ratios of pairs of "
             "secrets, which is not known how to do for a variance"
         )
+    if statement.secrets < 2:
+        return "one secret has nothing to be estimated"
     if statement.secrets > _MOST:
         return f"{statement.secrets} secrets are more than {_MOST}"
     return ""
@@ -101,17 +111,21 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
             where="constraints",
             remedy="Make one secret of them",
         )
-    people = np.full(n, 1 / n) if survey.population is None else survey.population
+    people = whole_shares(np.ones(n)) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
     found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
     best = designed(
         rays, asked.wanted, found.information, found.bound, max(gap, _TIGHT),
-        lambda: clock.remaining() <= 0, clock.report,
+        asked.spread, lambda: clock.remaining() <= 0, clock.report,
     )  # fmt: skip
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
+    if survey.population is None:
+        asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
+        found, forms = bounded(asked, clock)
+    columns, weights = _told_apart(asked, columns, weights)
     return _released(problem, columns, weights, proof_of(asked, found, forms), gap, clock)
 
 
@@ -120,14 +134,14 @@ def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
     factor = asked.factor
     n = len(factor)
     off = factor[~np.eye(n, dtype=bool)]
-    tried = [_cone(asked)]
+    tried = [cone(factor, asked.population)]
     if n > 2 and np.ptp(off) < 1e-12 * off[0]:
-        tried = [_levels(asked)]
+        tried = [levels(factor, asked.population)]
     elif Rays.of(factor, asked.population).edges is None and n <= _FACETS:
-        tried.append(_facets(asked))
+        tried.append(on_facets(factor, asked.population))
     best = None
     for pieces, forms in filter(all, tried):
-        made = Search(asked.wanted, asked.population, pieces)
+        made = Search(asked.wanted, asked.population, pieces, asked.spread)
         found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
         if found is not None and (best is None or found.bound > best[0].bound):
             best = found, forms
@@ -137,121 +151,59 @@ def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
     return best
 
 
-Divided = tuple[list[Piece], list[PieceProof]]
+def whole_shares(values: Floats) -> Floats:
+    """Shares of 2^40 in proportion, whose sum as floats is one exactly."""
+    unit = 2.0**40
+    out = np.floor(values / values.sum() * unit)
+    out[out.argmax()] += unit - out.sum()
+    return np.asarray(out / unit)
 
 
-def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
-    """Entries at i and at j of the row f_ij v_j - v_i, scaled."""
-    root = float(np.sqrt(factor[i, j]))
-    return -1 / root, root
+def _levelled(
+    asked: Asked, pool: Floats, columns: Floats, weights: Floats, clock: Clock
+) -> tuple[Asked, Floats, Floats]:
+    """A population where the variance is largest, and weights of columns that are good there and at
+    no other much worse: people move to where the slope is steepest, and mechanisms are averaged.
+
+    The game is convex in mechanisms and concave in populations, so that averages do (Freund and
+    Schapire 1999).
+    """
+    people, gram = asked.population, asked.survey.gram
+    mean, used, total = np.zeros(len(people)), np.zeros(len(pool)), 0.0
+    best = (np.inf, asked, columns, weights)
+    for step in range(_TURNS):
+        scaled = pool / (pool @ people)[:, None]
+        found = weighed(asked.wanted, scaled, 1e-4)
+        if found is None or clock.remaining() <= 0:
+            break
+        shares = found.weights / (pool @ people)
+        matrix = (pool * shares[:, None]).T
+        near = estimator(matrix, people)
+        slopes = matrix @ ((gram @ near) * near).sum(axis=0) - 2 * gram @ people
+        mean, used, total = mean + people * (step + 1), used + shares * (step + 1), total + step + 1
+        level, at = used / total, whole_shares(mean / total)
+        worst = spread_value(replace(asked.survey, population=None), (pool * level[:, None]).T, at)
+        if worst < best[0]:
+            best = worst, replace(asked, population=at), pool, level
+        move = (slopes - people @ slopes) / max(float(np.ptp(slopes)), 1e-300)
+        people = people * np.exp(move * np.sqrt(np.log(len(people)) / (step + 1)))
+        people /= people.sum()
+    clock.report(f"variance of the worst population {best[0]:.6g}")
+    _, asked, columns, weights = best
+    kept = weights > _LITTLE * weights.max()
+    return asked, columns[kept], weights[kept]
 
 
-def _rows(ends: Ints, factor: Floats, size: int) -> Floats:
-    out = np.zeros((len(ends), size))
-    for k, (i, j) in enumerate(ends.tolist()):
-        out[k, i], out[k, j] = _row(i, j, factor)
-    return out
-
-
-def _start(factor: Floats, prior: Floats) -> Floats:
-    """The information of a mechanism inside all limits."""
-    matrix = factor**-0.45
+def _told_apart(asked: Asked, columns: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """With a little of a mechanism that tells all secrets apart, where these columns hardly do."""
+    scaled = weights / (columns @ asked.population)
+    values = np.linalg.eigvalsh((columns.T * scaled) @ columns)
+    if values[0] > _TOLD * values[-1]:
+        return columns, weights
+    matrix = asked.factor**-0.45
     matrix /= matrix.sum(axis=1, keepdims=True)
-    return np.asarray((matrix / (prior @ matrix)) @ matrix.T)
-
-
-def _proof_form(form: str, facet: tuple[int, int] | None, ends: Ints, both: Ints) -> PieceProof:
-    rows = np.hstack([ends[both[:, 0]], ends[both[:, 1]]])
-    return PieceProof(form, facet, rows.astype(np.int64), np.zeros(len(rows)))
-
-
-def _near(ends: Ints, factor: Floats) -> Ints:
-    """The pairs of rows whose products count: all, or of the limits that are nearest."""
-    logs = np.log(factor[ends[:, 0], ends[:, 1]])
-    most = int(np.sqrt(2 * _PRODUCTS))
-    chosen = np.argsort(logs, kind="stable")[:most] if len(ends) > most else np.arange(len(ends))
-    a, b = np.triu_indices(len(chosen))
-    return np.column_stack([chosen[a], chosen[b]])
-
-
-def _cone(asked: Asked) -> Divided:
-    factor, n = asked.factor, len(asked.factor)
-    ends = np.argwhere(needed(factor))
-    both = _near(ends, factor)
-    piece = Piece(
-        np.arange(n), np.ones(n), _rows(ends, factor, n), both,
-        np.zeros((0, 2), dtype=np.int64), _start(factor, asked.population),
-    )  # fmt: skip
-    return [piece], [_proof_form("cone", None, ends, both)]
-
-
-def _levels(asked: Asked) -> Divided:
-    """Columns of two values: beside them stands the lower one."""
-    n = len(asked.factor)
-    factor = np.ones((n + 1, n + 1))
-    factor[:n, n] = asked.factor[0, 1]
-    every = np.arange(n)
-    ends = np.vstack(
-        [np.column_stack([every, np.full(n, n)]), np.column_stack([np.full(n, n), every])]
-    )
-    a, b = np.triu_indices(2 * n)
-    same = b == a + n
-    level = float(factor[0, n])
-    mean, square = (level + 1) / 2, (level**2 + 1) / 2
-    start = np.full((n + 1, n + 1), mean**2)
-    start[every, every] = square
-    start[n, :n] = start[:n, n] = mean
-    start[n, n] = 1.0
-    scale = 1 / float(start[0, :n] @ asked.population)
-    both = np.column_stack([a, b])
-    piece = Piece(
-        every, np.ones(n), _rows(ends, factor, n + 1), both[~same], both[same], start * scale
-    )
-    return [piece], [_proof_form("levels", None, ends, np.vstack([both[~same], both[same]]))]
-
-
-def _facets(asked: Asked) -> Divided:
-    """Pieces for the limits of one secret, one of which is tight at every extreme ray."""
-    factor, n = asked.factor, len(asked.factor)
-    pairs = needed(factor)
-    limits = np.where(pairs, factor, np.inf)
-    middle = int(np.log(factor).max(axis=1).argmin())
-    ends = np.argwhere(pairs)
-    pieces, forms = [], []
-    for i, j in sorted(facets(limits, middle)):
-        onto = np.delete(np.eye(n), i, axis=1)
-        onto[i, j - (j > i)] = factor[i, j]
-        rows = _rows(ends, factor, n) @ onto
-        size = np.abs(rows).max(axis=1)
-        kept = np.flatnonzero(size > 1e-9)
-        rows = rows[kept] / size[kept, None]
-        start = _within(factor, i, j, asked.population)
-        if not len(start):
-            return [], []
-        a, b = np.triu_indices(len(kept))
-        others = np.delete(np.arange(n), i)
-        piece = Piece(
-            onto.argmax(axis=1), onto.max(axis=1), rows, np.column_stack([a, b]),
-            np.zeros((0, 2), dtype=np.int64), start[np.ix_(others, others)] / n,
-        )  # fmt: skip
-        pieces.append(piece)
-        form = _proof_form("facet", (i, j), ends[kept], np.column_stack([a, b]))
-        forms.append(form._replace(weight=1 / (size[kept][a] * size[kept][b])))
-    return pieces, forms
-
-
-def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
-    """The mean of vvᵀ over vectors of the cone with v_i = f_ij v_j, πᵀv = 1: least majorants of
-    random ones. Empty where there are too few."""
-    n = len(factor)
-    drawn = np.exp(np.random.default_rng(0).normal(size=(8 * n, n)) * np.log(factor).max() / 2)
-    for _ in range(2):
-        drawn = (drawn[:, :, None] / factor).max(axis=1)
-        drawn[:, i] = factor[i, j] * drawn[:, j]
-    drawn = (drawn[:, :, None] / factor).max(axis=1)
-    on = np.abs(drawn[:, i] / (factor[i, j] * drawn[:, j]) - 1) < 1e-12
-    kept = drawn[on] / (drawn[on] @ prior)[:, None]
-    return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
+    more = np.full(len(matrix), _HELD)
+    return np.vstack([columns, matrix.T]), np.concatenate([(1 - _HELD) * weights, more])
 
 
 def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
