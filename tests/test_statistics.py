@@ -9,8 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
+from optmech_audit import variance as audited
 from optmech_audit.designs import judge_design
 from optmech_audit.document import read
 from optmech_audit.numbers import Fault
@@ -18,6 +20,7 @@ from scipy.optimize import minimize
 
 import optmech as om
 from optmech.base.arrays import Floats
+from optmech.certificate.variance import Dyadic, is_positive
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -138,6 +141,37 @@ def test_the_worst_population_is_no_better_than_any() -> None:
     each = om.estimate.variances(design.mechanism, population=design.problem.prior)
     assert design.variance >= float(each.sum())
     assert design.variance_bound > 0
+
+
+def test_a_population_of_another_sum_proves_nothing(tmp_path: Path) -> None:
+    design = om.solve(problem(3, 1.0, population="worst"), gap=1e-2)
+
+    def heavier(body: Body) -> None:
+        body["multipliers"]["objective"]["population"][0] += 2.0**-30
+
+    assert judged(write(design, tmp_path / "sound.json", lambda body: None)) == (True, True)
+    assert judged(write(design, tmp_path / "forged.json", heavier)) == (False, False)
+
+
+def test_forms_with_a_negative_value_are_never_taken_for_positive() -> None:
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 5, 9):
+        for _ in range(20):
+            basis = np.linalg.qr(rng.normal(size=(size, size)))[0]
+            values = np.exp(rng.uniform(-20, 0, size))
+            for least, wanted in ((1e-7, True), (-1e-9, False), (-1e-15, False)):
+                values[0] = least
+                whole = np.round((basis * values) @ basis.T * 2.0**80)
+                # exactly what is judged: a little below where it is to be
+                rows = [[int(v) for v in row] for row in (whole + whole.T).tolist()]
+                small = min(np.linalg.eigvalsh(np.array(rows, dtype=float) / 2.0**81))
+                if (small > 0) != wanted or abs(small) < 1e-16:
+                    continue
+                ours = is_positive(Dyadic(flint.fmpz_mat(rows), 81))
+                theirs = audited.is_positive(audited.Dyadic(rows, 81))
+                assert ours == theirs
+                assert wanted or not ours
+                assert ours or not wanted
 
 
 def write(design: om.Design, path: Path, change: Callable[[Body], None]) -> Path:

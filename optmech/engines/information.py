@@ -123,13 +123,24 @@ def products(rows: Floats, pairs: Ints) -> sp.csr_array:
 
 def doubled(left: Floats, right: Floats) -> Floats:
     """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices."""
-    i, j = np.triu_indices(len(left))
-    out = np.zeros((len(i), len(i)))
-    for a, b in ((left, right), (right, left)):
-        for k, m in ((i, j), (j, i)):
-            out += a[i][:, k] * b[j][:, m] + a[j][:, k] * b[i][:, m]
+    n = len(left)
+    i, j = np.triu_indices(n)
     scale = np.where(i == j, 0.5, 1 / _ROOT)
-    return out * scale[:, None] * scale / 1.0
+    sides = [(left, right)] if left is right else [(left, right), (right, left)]
+    parts = [(a[:, i] * scale, a[:, j] * scale, b[:, i], b[:, j]) for a, b in sides]
+    out = np.empty((len(i), len(i)))
+    first = 0
+    for row in range(n):
+        block = out[first : first + n - row]
+        block[:] = 0.0
+        for ai, aj, bi, bj in parts:
+            block += ai[row] * bj[row:]
+            block += aj[row] * bi[row:]
+            block += ai[row:] * bj[row]
+            block += aj[row:] * bi[row]
+        first += n - row
+    out *= (scale * (2 if left is right else 1))[:, None]
+    return out
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,17 @@ def _rows(ends: Ints, factor: Floats, size: int) -> Floats:
 
 
 def _start(factor: Floats, prior: Floats) -> Floats:
-    """The information of a mechanism inside all limits."""
+    """The information of a mechanism inside all limits: columns that fall as fast as they may,
+    where these add up, else an exponential mechanism."""
+    n = len(factor)
     matrix = factor**-0.45
     matrix /= matrix.sum(axis=1, keepdims=True)
+    for share in (0.9, 0.7):
+        columns = factor**-share
+        weights = np.linalg.lstsq(columns, np.ones(n), rcond=None)[0]
+        if weights.min() > 0 and np.allclose(columns @ weights, 1.0, rtol=1e-9):
+            matrix = columns * weights
+            break
     return np.asarray((matrix / (prior @ matrix)) @ matrix.T)
 
 
