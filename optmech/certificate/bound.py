@@ -23,7 +23,7 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
-from optmech.certificate.families.ratio import PairMultipliers, everywhere
+from optmech.certificate.families.ratio import PairMultipliers, everywhere, factors_of
 from optmech.certificate.lagrangian import Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
@@ -63,7 +63,8 @@ def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
     if statement.survey is not None:
         proof = multipliers.variance
-        value = -np.inf if proof is None else variance_bound(statement, proof)
+        limits = factors_of(statement)
+        value = -np.inf if proof is None else variance_bound(statement.survey, proof, limits)
         return Bound(value, 0.0, value)
     lagrangian = lagrangian_of(statement, multipliers)
     return lagrangian.minimum()

@@ -110,8 +110,9 @@ def figures_of(
 def _of_variance(
     statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
 ) -> Figures:
-    proof = multipliers.variance
-    top = math.inf if proof is None else variance(statement, released, proof)
+    survey, proof = statement.survey, multipliers.variance
+    assert survey is not None
+    top = math.inf if proof is None else variance(survey, released, proof)
     best = max(bound.value, 0.0)
     loss = values.expected(statement.prior, values.losses(statement.loss, released))
     return Figures(top, best, values.rounded_up(loss), 0.0, relative_gap(top, best))

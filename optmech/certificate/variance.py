@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import flint
 import numpy as np
@@ -14,9 +14,6 @@ from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import ReadOnly, record
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators, integers
-
-if TYPE_CHECKING:
-    from optmech.certificate.statement import Statement
 
 _SHIFTS = (2.0**-20, 2.0**-30, 2.0**-38, 2.0**-44)
 """Taken off the diagonal before a factor is computed, relative to it."""
@@ -156,18 +153,16 @@ def root_above(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(scaled) + 1, 1 << (shift // 2))
 
 
-def variance(statement: Statement, released: Numerators, proof: VarianceProof) -> float:
+def variance(survey: Survey, released: Numerators, proof: VarianceProof) -> float:
     """An upper figure of N times the total variance of the estimate that ``proof`` has; inf where
     that is no left inverse, nearly.
 
     With L = (L₀P)⁻¹L₀ of the matrix L₀ given, CL is unbiased exactly. Where E = L₀P - 1 has a norm
     below 1, a norm of CL is at most that of CL₀ and |CE| |L₀| / (1 - |E|).
     """
-    survey = statement.survey
-    assert survey is not None
     gram, near = gram_of(survey), Dyadic.of(proof.estimate)
     matrix = Dyadic(flint.fmpz_mat([list(row) for row in released.rows]), released.bits)
-    off = near @ matrix.turned - Dyadic.of(np.eye(statement.secrets))
+    off = near @ matrix.turned - Dyadic.of(np.eye(len(proof.estimate)))
     size = root_above((off.turned @ off).trace)
     if not size < Fraction(1, 2):
         return math.inf
@@ -210,11 +205,10 @@ def _spread(population: Dyadic, gram: Dyadic) -> Fraction:
     return (population @ gram @ population.turned).trace
 
 
-def variance_bound(statement: Statement, proof: VarianceProof) -> float:
+def variance_bound(survey: Survey, proof: VarianceProof, limits: Floats) -> float:
     """What no mechanism's variance can be below, as the multipliers prove; -inf where they prove
-    nothing."""
-    survey, n = statement.survey, statement.secrets
-    assert survey is not None
+    nothing. ``limits`` (S, S) are at least what ratios of pairs may be, inf without a limit."""
+    n = len(limits)
     prior = proof.population
     stated = survey.population
     if stated is not None:
@@ -225,7 +219,7 @@ def variance_bound(statement: Statement, proof: VarianceProof) -> float:
     if (prior < 0).any() or (proof.prices[prior == 0] < 0).any():
         return -math.inf
     factor = np.full((n, n), np.inf)
-    factor[proof.pairs[:, 0], proof.pairs[:, 1]] = factors_of(statement)[tuple(proof.pairs.T)]
+    factor[proof.pairs[:, 0], proof.pairs[:, 1]] = limits[tuple(proof.pairs.T)]
     if not complete(factor, proof.pieces):
         return -math.inf
     gram, inverse = gram_of(survey), Dyadic.of(proof.inverse)
@@ -236,21 +230,6 @@ def variance_bound(statement: Statement, proof: VarianceProof) -> float:
         return -math.inf
     value = 2 * (inverse @ gram).trace - sum(map(Fraction, proof.prices.tolist()), Fraction())
     return rounded_down(value - _spread(Dyadic.of(prior[None]), gram))
-
-
-def factors_of(statement: Statement) -> Floats:
-    """Floats f_ij >= e^{r_ij} with p(o|i) <= f_ij p(o|j) for every report, (S, S); inf without a
-    limit."""
-    from optmech.certificate.families import Ratio
-
-    n = statement.secrets
-    out = np.full((n, n), np.inf)
-    i, j = np.indices((n, n))
-    for family in statement.of_kind(Ratio):
-        if family.window is None:
-            given = family.most_factors(i.ravel(), j.ravel()).reshape(n, n)
-            np.minimum(out, given, out=out)
-    return out
 
 
 def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:

@@ -18,8 +18,6 @@ from optmech.base.arrays import Bools, Floats, Ints
 
 _ROUNDS = 40
 _STEPS = 60
-_LEAST = 1e-9
-"""Weights below this, relative to the largest, are none."""
 _PATIENCE = 5
 """Rounds without a gain worth the gap, after which it ends."""
 

@@ -37,8 +37,8 @@ def _require_few(count: int) -> None:
 def subset_selection(secrets: Domain, epsilon: Number, size: int | None = None) -> Mechanism:
     """Subset selection: a set of ``size`` secrets, e^ε times likelier where it has the own one.
 
-    By default the size is n / (e^ε + 1), rounded and at least 1 (Ye and Barg, IEEE Transactions on
-    Information Theory 2018). ε-private for all pairs.
+    By default the size is n / (e^ε + 1), rounded, or 1 where that is 0 (Ye and Barg, IEEE
+    Transactions on Information Theory 2018). ε-private for all pairs.
 
     Raises
     ------
