@@ -5,6 +5,7 @@ how many people an error takes.
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from statistics import NormalDist
 
 import numpy as np
@@ -43,6 +44,7 @@ class Estimate(Shown):
 
     values: Floats
     """Shape (q,): the statistic Cθ of the shares θ of the secrets."""
+    _: KW_ONLY
     covariance: Floats
     """Of ``values``, (q, q): an unbiased estimate for reports that are independent draws of secrets
     and answers."""
@@ -135,8 +137,8 @@ def statistic(
     >>> line = om.Domain.range(3)
     >>> m = om.mechanisms.geometric(line, "ln 2")
     >>> found = om.estimate.statistic(m, [50, 30, 20], "cdf")
-    >>> print(found.values.round(3))
-    [0.6   0.8 1.   ]
+    >>> print(found.values.round(3))  # unbiased, and not a distribution function
+    [0.4 1.2 1. ]
     """
     reported = counts_of(counts, m.observables)
     rows = statistic_matrix(as_statistic(statistic), m.secrets)
@@ -151,7 +153,13 @@ def estimated(rows: Floats, near: Floats, reported: Floats) -> Estimate:
     weights = rows @ near
     values = weights @ share
     spread = (weights * share) @ weights.T - np.outer(values, values)
-    return Estimate(values, spread / max(total - 1, 1.0), near @ share, rows, total)
+    return Estimate(
+        values,
+        covariance=spread / max(total - 1, 1.0),
+        shares=near @ share,
+        statistic=rows,
+        reports=total,
+    )
 
 
 @checked_arguments

@@ -252,6 +252,15 @@ class Design(Proved):
         The estimate is unbiased, its variance the one that the file proves; ``.consistent()`` and
         ``om.estimate.prior`` are biased, and often nearer. Raises ProblemError on unusable counts,
         and where another objective was stated.
+
+        Examples
+        --------
+        >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
+        >>> goal, promise = om.MinimizeVariance(), om.DifferentialPrivacy("ln 3")
+        >>> asked = om.Problem(om.Prior.uniform(coin), d, objective=goal, constraints=[promise])
+        >>> design = om.solve(asked)
+        >>> len(design.estimate([60, 40]).values), round(design.variance, 4)
+        (2, 2.0)
         """
         proof = self._require_survey()
         survey = self.problem.statement.survey

@@ -26,7 +26,7 @@ def duchi(epsilon: Number, value: float = 0.0) -> float:
     --------
     >>> from optmech_surveys import duchi
     >>> round(duchi(1.0), 4), round(duchi(3.0), 4)
-    (4.6827, 1.2207)
+    (4.6827, 1.2206)
     """
     rate = math.exp(positive(float_of(epsilon, "epsilon"), "epsilon"))
     return ((rate + 1) / (rate - 1)) ** 2 - float(value) ** 2
@@ -42,7 +42,7 @@ def piecewise(epsilon: Number, value: float = 1.0) -> float:
     --------
     >>> from optmech_surveys import piecewise
     >>> round(piecewise(1.0), 4), round(piecewise(3.0), 4)
-    (5.2235, 0.4929)
+    (5.2236, 0.4929)
     """
     half = math.exp(positive(float_of(epsilon, "epsilon"), "epsilon") / 2)
     return float(value) ** 2 / (half - 1) + (half + 3) / (3 * (half - 1) ** 2)
