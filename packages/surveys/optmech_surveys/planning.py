@@ -86,7 +86,8 @@ def _peers(problem: Problem, shared: Floats) -> Iterator[tuple[str, Callable[[],
     yield "unary encoding, optimised", lambda: unary_encoding(secrets, least)
     yield "unary encoding, symmetric", lambda: unary_encoding(secrets, least, optimised=False)
     yield "Hadamard response", lambda: hadamard(secrets, least)
-    yield "exponential", lambda: exponential(secrets, 1.0, shared)
+    table = np.where(np.eye(n, dtype=bool), 0.0, shared)
+    yield "exponential", lambda: exponential(secrets, 1.0, table)
     if secrets.points is not None:
         apart = np.linalg.norm(secrets.points[:, None] - secrets.points[None], axis=2)
         far = apart > 0

@@ -68,6 +68,7 @@ def test_a_plan_of_a_line(tmp_path: Path) -> None:
     assert rows["truncated geometric"].variance == pytest.approx(311, abs=1)
     assert rows["designed"].variance == pytest.approx(95.33, rel=0.01)
     assert not np.isfinite(rows["least loss"].variance)
+    assert np.isfinite(rows["exponential"].variance)
     assert min(rows, key=lambda name: rows[name].people) == "designed"
     again = plan(survey, people=rows["designed"].people, gap=1e-2)
     assert again.rows[0].error == pytest.approx(0.05, rel=1e-3)
