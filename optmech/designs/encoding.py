@@ -265,12 +265,11 @@ def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
     """Read what ``encode_variance`` wrote. Raises ProblemError where shapes or types do not fit."""
     require_keys(plain, {*_PROOF, "pairs", "pieces"}, WHERE)
     n, m = statement.secrets, statement.observables
-    shapes = ((n, m), (n,), (n, n), (n,))
-    found: dict[str, Any] = {}
-    for name, shape in zip(_PROOF, shapes, strict=True):
-        found[name] = finite_array(plain[name], where=f"{WHERE}: {name}", ndim=len(shape))
-        if found[name].shape != shape:
-            raise ProblemError(f"{name} has the shape {found[name].shape}", where=WHERE)
+    found: dict[str, Any] = {name: numbers(plain[name], n) for name in ("population", "prices")}
+    for name, columns in (("estimate", m), ("inverse", n)):
+        if type(plain[name]) is not list or len(plain[name]) != n:
+            raise ProblemError(f"{name} has not a row for every secret", where=WHERE)
+        found[name] = np.array([numbers(row, columns) for row in plain[name]])
     pairs = indices(plain["pairs"], n)
     if type(plain["pieces"]) is not list or len(pairs) % 2:
         raise ProblemError("pieces are no list, or a pair is incomplete", where=WHERE)

@@ -118,15 +118,19 @@ def read_proof(plain: object, n: int, m: int) -> Proof:
     estimate, people, inverse, prices, pairs, pieces = members(plain, wanted)
     ends = indices(pairs, n)
     need(len(ends) % 2 == 0, "a pair is incomplete")
-    every = -math.inf
     return Proof(
-        [fractions(row, m, every) for row in listing(estimate, n)],
-        fractions(people, n, every),
-        [fractions(row, n, every) for row in listing(inverse, n)],
-        fractions(prices, n, every),
+        [numbers(row, m) for row in listing(estimate, n)],
+        numbers(people, n),
+        [numbers(row, n) for row in listing(inverse, n)],
+        numbers(prices, n),
         list(paired(ends[::2], ends[1::2])),
         [read_piece(part, n) for part in listing(pieces)],
     )
+
+
+def numbers(value: object, count: int) -> Vector:
+    """Floats or whole numbers, as what they are."""
+    return [number(v) for v in listing(value, count)]
 
 
 def read_piece(plain: object, n: int) -> Piece:
