@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         MaximizeDistortion as MaximizeDistortion,
         MetricPrivacy as MetricPrivacy,
         MinimizeLeakage as MinimizeLeakage,
+        MinimizeVariance as MinimizeVariance,
         MutualInformation as MutualInformation,
         PointwiseMaximalLeakage as PointwiseMaximalLeakage,
         PolicyGraph as PolicyGraph,

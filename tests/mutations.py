@@ -92,6 +92,14 @@ def problems() -> dict[str, om.Problem]:
             line, E, objective=om.MinimizeLeakage([[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
             constraints=[om.LossBound(0.6), om.MetricPrivacy(2.0, E)],
         ),
+        "variance": om.Problem(
+            om.Prior(line.domain, [1, 2, 2, 3]), E, objective=om.MinimizeVariance("cdf"),
+            constraints=[om.MetricPrivacy("1/2", E)],
+        ),
+        "worst variance": om.Problem(
+            three, H, objective=om.MinimizeVariance("histogram", "worst", [1, 2, 1]),
+            constraints=[om.DifferentialPrivacy(1.0)],
+        ),
         "joint": om.Problem(
             line, E,
             constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],

@@ -42,6 +42,12 @@ TAKEN = {
         mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
         spaces.arguments spaces.domain spaces.prior
     """,
+    "optmech_surveys": """
+        analysis.surveys base.arrays base.names base.read_only base.shown cli.output designs.design
+        errors exact.arguments exact.number files.load lp.inequalities mechanisms.discrete
+        mechanisms.planar pipeline.solve problem repair spaces.arguments spaces.domain
+        spaces.mechanism spaces.prior
+    """,
     "optmech_traces": """
         base.arrays base.bisection base.conic base.labels base.names base.read_only base.shown
         base.storage certificate.statement cli.inputs cli.output designs.design errors

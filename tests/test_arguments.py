@@ -300,4 +300,4 @@ def test_an_unknown_objective_lists_those_there_are() -> None:
     listed = str(caught.value).partition("Use ")[2]
     known = re.split(r", | or ", listed)
     assert known == ['"expected_loss"', '"worst_loss"', "MaximizeDistortion(distance)",
-                     "MinimizeLeakage(gain)"]  # fmt: skip
+                     "MinimizeLeakage(gain)", "MinimizeVariance(statistic)"]  # fmt: skip

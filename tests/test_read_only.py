@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import optmech_devices
 import optmech_noise
+import optmech_surveys
 import optmech_traces
 import pytest
 from conformance.problems import KINDS
@@ -57,6 +58,7 @@ def frozen_classes() -> Iterator[type]:
         (om.__path__, "optmech."),
         (optmech_devices.__path__, "optmech_devices."),
         (optmech_noise.__path__, "optmech_noise."),
+        (optmech_surveys.__path__, "optmech_surveys."),
         (optmech_traces.__path__, "optmech_traces."),
     ]
     for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):

@@ -28,6 +28,7 @@ OBJECTIVES = {
     "worst_loss": "objective: worst loss",
     "maximize_distortion": "objective: −distortion",
     "minimize_leakage": "objective: leakage",
+    "minimize_variance": "objective: variance",
 }
 
 WORDS = re.compile(

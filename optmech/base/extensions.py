@@ -55,6 +55,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         COMMANDS: ("noise",),
         CODECS: ("optmech-noise/1",),
     },
+    "optmech-surveys": {NAMES: ("surveys",), COMMANDS: ("plan-survey",)},
     "optmech-traces": {NAMES: ("traces",), COMMANDS: ("trace",), TASKS: ("trace",)},
 }
 """Who has what, to be named where it is not installed."""

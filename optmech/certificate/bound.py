@@ -23,10 +23,11 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
-from optmech.certificate.families.ratio import PairMultipliers, everywhere
+from optmech.certificate.families.ratio import PairMultipliers, everywhere, factors_of
 from optmech.certificate.lagrangian import Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
+from optmech.certificate.variance import VarianceProof, variance_bound
 
 
 @record
@@ -42,6 +43,8 @@ class Multipliers:
 
     families: tuple[Any, ...] = ()
     objective: Floats | None = None
+    variance: VarianceProof | None = None
+    """Of a variance: how reports are counted, and the multipliers of its bound."""
 
     def of(self, statement: Statement) -> Iterator[tuple[Trusted, Any]]:
         """Every family that the certificate decides, with its multipliers or None. Raises
@@ -58,6 +61,11 @@ def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers 
 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
+    if statement.survey is not None:
+        proof = multipliers.variance
+        limits = factors_of(statement)
+        value = -np.inf if proof is None else variance_bound(statement.survey, proof, limits)
+        return Bound(value, 0.0, value)
     lagrangian = lagrangian_of(statement, multipliers)
     return lagrangian.minimum()
 

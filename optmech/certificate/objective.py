@@ -14,6 +14,7 @@ from optmech.certificate.families import LossLimit
 from optmech.certificate.lagrangian import Bound
 from optmech.certificate.segments import coefficients, shares, values_at
 from optmech.certificate.statement import Statement
+from optmech.certificate.variance import spread_value, variance
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 
@@ -22,6 +23,8 @@ def objective_value(statement: Statement, matrix: Floats) -> float:
     """Expected loss (Shokri, PETS 2015, eq. 3), worst loss (Shokri, PETS 2015, eq. 4), minus the
     distortion (Shokri, PETS 2015, eq. 21), or the gain.
     """
+    if statement.survey is not None:
+        return spread_value(statement.survey, matrix)
     if statement.target is not None:
         return -float((-statement.sign * (statement.target @ matrix)).min(axis=0).sum())
     per_secret = (statement.loss * matrix).sum(axis=1)
@@ -90,6 +93,8 @@ def figures_of(
     statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
 ) -> Figures:
     """Loss rounded up, distortion rounded down; ``bound`` is what these multipliers prove."""
+    if statement.survey is not None:
+        return _of_variance(statement, released, bound, multipliers)
     value = values.objective(statement, released)[1]
     top = values.rounded_up(value)
     best = max(bound.value, trivial_bound(statement))
@@ -100,6 +105,17 @@ def figures_of(
     lower = _least_loss(statement, value, bound, multipliers)
     sign = statement.sign
     return Figures(sign * top, sign * best, values.rounded_up(loss), lower, gap)
+
+
+def _of_variance(
+    statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
+) -> Figures:
+    survey, proof = statement.survey, multipliers.variance
+    assert survey is not None
+    top = math.inf if proof is None else variance(survey, released, proof)
+    best = max(bound.value, 0.0)
+    loss = values.expected(statement.prior, values.losses(statement.loss, released))
+    return Figures(top, best, values.rounded_up(loss), 0.0, relative_gap(top, best))
 
 
 def _least_loss(

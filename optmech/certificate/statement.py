@@ -11,6 +11,7 @@ import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import ReadOnly, read_only, record
+from optmech.certificate.variance import Survey
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, wholes
 
@@ -107,7 +108,9 @@ class Segments(ReadOnly):
         return len(self.ends)
 
 
-Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
+Objective = Literal[
+    "expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage", "minimize_variance"
+]
 T = TypeVar("T")
 
 
@@ -151,8 +154,8 @@ class Statement(ReadOnly):
 
     ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
     (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
-    weights (S,). ``segments`` are between secrets: where there are some, the worst loss is the
-    largest of every point of them.
+    weights (S,); ``survey`` is what minimize_variance estimates. ``segments`` are between secrets:
+    where there are some, the worst loss is the largest of every point of them.
     """
 
     prior: Floats
@@ -161,6 +164,7 @@ class Statement(ReadOnly):
     families: tuple[Family, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
     segments: Segments | None = None
+    survey: Survey | None = None
 
     @cached_property
     def _known(self) -> dict[object, Any]:

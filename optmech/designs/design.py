@@ -6,6 +6,10 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
+from optmech.analysis.counts import Counts, counts_of
+from optmech.analysis.surveys import Estimate, estimated
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown, card
@@ -15,6 +19,7 @@ from optmech.certificate.families import Gradient
 from optmech.certificate.objective import Figures, claimable, relative_gap
 from optmech.certificate.proved import Proved
 from optmech.certificate.statement import Statement
+from optmech.certificate.variance import VarianceProof
 from optmech.designs.promise import (
     MEASURED,
     Approximation,
@@ -25,7 +30,7 @@ from optmech.designs.promise import (
 )
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.reading.sealed import DESIGN
 from optmech.spaces.arguments import LOAD, kind
 from optmech.spaces.mechanism import Mechanism
@@ -165,6 +170,9 @@ class Design(Proved):
         if isinstance(goal, MaximizeDistortion):
             unit = unit_after(problem, goal.distance)
             found = [("distortion", self.objective), ("upper bound", self.bound)]
+        elif isinstance(goal, MinimizeVariance):
+            unit = ""
+            found = [("variance", self.objective), ("lower bound", self.bound)]
         elif isinstance(goal, MinimizeLeakage):
             unit = ""
             found = [("leakage", self.objective), ("lower bound", self.bound)]
@@ -220,6 +228,57 @@ class Design(Proved):
     def bound(self) -> float:
         """What was proved about the objective."""
         return self.figures.bound
+
+    @property
+    def variance(self) -> float:
+        """Of ``MinimizeVariance``: N times the total variance of the estimate from N people who are
+        drawn from the population, rounded up. Raises ProblemError where another objective was
+        stated."""
+        self._require_survey()
+        return self.objective
+
+    @property
+    def variance_bound(self) -> float:
+        """What ``variance`` is at least, of every mechanism that keeps the promise. Raises as
+        ``variance``."""
+        self._require_survey()
+        return self.bound
+
+    def estimate(self, counts: Counts) -> Estimate:
+        """The statistic of those who reported, from how often each report came: ``.values``,
+        ``.covariance`` and ``.interval(level)``.
+
+        ``counts`` are an array in the order of ``problem.observables``, or a mapping over these.
+        The estimate is unbiased, its variance the one that the file proves; ``.consistent()`` and
+        ``om.estimate.prior`` are biased, and often nearer. Raises ProblemError on unusable counts,
+        and where another objective was stated.
+
+        Examples
+        --------
+        >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
+        >>> goal, promise = om.MinimizeVariance(), om.DifferentialPrivacy("ln 3")
+        >>> asked = om.Problem(om.Prior.uniform(coin), d, objective=goal, constraints=[promise])
+        >>> design = om.solve(asked)
+        >>> len(design.estimate([60, 40]).values), round(design.variance, 4)
+        (2, 2.0)
+        """
+        proof = self._require_survey()
+        survey = self.problem.statement.survey
+        assert survey is not None
+        near = proof.estimate
+        # exactly unbiased but for rounding, as the certificate has it
+        near = np.asarray(np.linalg.solve(near @ self.mechanism.matrix.T, near), dtype=np.float64)
+        return estimated(survey.statistic, near, counts_of(counts, self.problem.observables))
+
+    def _require_survey(self) -> VarianceProof:
+        proof = self.certificate.multipliers.variance
+        if proof is None:
+            raise ProblemError(
+                "is a design for single reports, whose variance was not minimised",
+                where="design",
+                remedy="State objective=om.MinimizeVariance(statistic), or see om.estimate",
+            )
+        return proof
 
     @property
     def gradient(self) -> Gradient | None:

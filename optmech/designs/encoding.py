@@ -14,15 +14,16 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.certificate import Multipliers
 from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import known
-from optmech.certificate.families.base import WHERE, dense, sparse
+from optmech.certificate.families.base import WHERE, dense, indices, numbers, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
 from optmech.certificate.statement import Statement
+from optmech.certificate.variance import PieceProof, VarianceProof
 from optmech.designs.promise import Approximation
 from optmech.errors import ProblemError, described
 from optmech.exact.arguments import require_keys, text
 from optmech.exact.codec import Codec, is_same, listing, one_of, placed, record, within
 from optmech.exact.numerators import MAX_BITS, Numerators
-from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.fields import Plain
 from optmech.problem.space import Space
@@ -64,7 +65,7 @@ def _numerator(text: str) -> int | None:
 def encode_problem(problem: Problem) -> Plain:
     """The problem with every distance written out as matrices."""
     objective: Plain = problem.objective
-    if isinstance(problem.objective, MaximizeDistortion | MinimizeLeakage):
+    if not isinstance(problem.objective, str):
         objective = problem.objective.plain(problem.space)
     loss_name = problem.space.loss_name(problem.loss)
     return {
@@ -113,8 +114,7 @@ def _decoded(plain: Plain) -> Problem:
     space = Space(prior, observables, values)
     objective = plain["objective"]
     if isinstance(objective, dict):
-        goal = MinimizeLeakage if "gain" in objective else MaximizeDistortion
-        objective = goal.load(objective, space)
+        objective = _goal_of(objective).load(objective, space)
     loss: Distance | Floats = values
     if "loss_name" in plain:
         if plain["loss_name"] not in LOSSES:
@@ -128,6 +128,13 @@ def _decoded(plain: Plain) -> Problem:
         constraints=[load_constraint(item, space) for item in plain["constraints"]],
         title=str(plain["title"]),
     )
+
+
+def _goal_of(plain: Plain) -> type[MaximizeDistortion | MinimizeLeakage | MinimizeVariance]:
+    """The objective that has these entries."""
+    if "statistic" in plain:
+        return MinimizeVariance
+    return MinimizeLeakage if "gain" in plain else MaximizeDistortion
 
 
 def encode_domain(domain: Domain) -> Plain:
@@ -196,6 +203,8 @@ def encode_multipliers(multipliers: Multipliers, statement: Statement) -> Plain:
             own.pop()
         out[name] = [family.encode(part, statement) for family, part in own]
     objective = multipliers.objective
+    if multipliers.variance is not None:
+        return {**out, "objective": encode_variance(multipliers.variance)}
     return {**out, "objective": None if objective is None else sparse(np.atleast_2d(objective))}
 
 
@@ -225,9 +234,65 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
             raise ProblemError(f"{name} has too many entries", where=WHERE)
         for place, part in zip(places, parts, strict=False):
             found[place] = families[place].decode(part, statement)
-    return Multipliers(
-        tuple(found.get(place) for place in range(len(families))), _objective(plain, statement)
-    )
+    own = tuple(found.get(place) for place in range(len(families)))
+    if statement.survey is not None and plain["objective"] is not None:
+        return Multipliers(own, variance=decode_variance(plain["objective"], statement))
+    return Multipliers(own, _objective(plain, statement))
+
+
+def encode_variance(proof: VarianceProof) -> Plain:
+    """How reports are counted, and what bounds the variance of every mechanism."""
+    return {
+        **{name: getattr(proof, name).tolist() for name in _PROOF},
+        "pairs": proof.pairs.ravel().tolist(),
+        "pieces": [
+            {
+                "form": piece.form,
+                "facet": None if piece.facet is None else list(piece.facet),
+                "rows": piece.rows.ravel().tolist(),
+                "weight": piece.weight.tolist(),
+            }
+            for piece in proof.pieces
+        ],
+    }
+
+
+_PROOF = ("estimate", "population", "inverse", "prices")
+_FORMS = ("cone", "levels", "facet")
+
+
+def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
+    """Read what ``encode_variance`` wrote. Raises ProblemError where shapes or types do not fit."""
+    require_keys(plain, {*_PROOF, "pairs", "pieces"}, WHERE)
+    n, m = statement.secrets, statement.observables
+    found: dict[str, Any] = {name: numbers(plain[name], n) for name in ("population", "prices")}
+    for name, columns in (("estimate", m), ("inverse", n)):
+        if type(plain[name]) is not list or len(plain[name]) != n:
+            raise ProblemError(f"{name} has not a row for every secret", where=WHERE)
+        found[name] = np.array([numbers(row, columns) for row in plain[name]])
+    pairs = indices(plain["pairs"], n)
+    if type(plain["pieces"]) is not list or len(pairs) % 2:
+        raise ProblemError("pieces are no list, or a pair is incomplete", where=WHERE)
+    found["pairs"] = pairs.reshape(-1, 2)
+    return VarianceProof(**found, pieces=tuple(_piece(part, n) for part in plain["pieces"]))
+
+
+def _piece(part: Plain, n: int) -> PieceProof:
+    require_keys(part, {"form", "facet", "rows", "weight"}, WHERE)
+    form, facet = part["form"], part["facet"]
+    if form not in _FORMS or (form == "facet") != (facet is not None):
+        raise ProblemError("a piece is of no known form", where=WHERE)
+    ends = None
+    if facet is not None:
+        own = indices(facet, n).tolist()
+        if len(own) != 2 or own[0] == own[1]:
+            raise ProblemError("a facet is no pair of secrets", where=WHERE)
+        ends = own[0], own[1]
+    rows = indices(part["rows"], n + (form == "levels"))
+    weight = numbers(part["weight"])
+    if len(rows) != 4 * len(weight):
+        raise ProblemError("lists of a piece have different lengths", where=WHERE)
+    return PieceProof(form, ends, rows.reshape(-1, 4), weight)
 
 
 def _lists(statement: Statement) -> list[str]:

@@ -17,7 +17,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.bound import support_reason
 from optmech.certificate.families import Fixed, known
 from optmech.designs.stated import Stated, promises_of
-from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.problem.gains import gain_words
 from optmech.problem.segments import is_known_between
 from optmech.spaces.mesh.network import Network
@@ -30,7 +30,8 @@ Form = Literal["all", "linear", "coefficients"]
 """Mechanisms of every form; those that are linear on every segment or triangle of a mesh; the
 polynomials of a degree on its triangles whose Bernstein coefficients meet the condition that is
 checked (Theorem 6, and on the globe Theorem 5), which are fewer than the private ones."""
-Bounded = Literal["objective", "loss at this distortion", "loss at this leakage"]
+VARIANCE = "the variance of the estimate, times the number of people"
+Bounded = Literal["objective", "loss at this distortion", "loss at this leakage", "nothing"]
 
 
 @record
@@ -46,7 +47,8 @@ class Aim(Shown):
     """
 
     objective: str
-    """ "expected_loss", "worst_loss", "maximize_distortion" or "minimize_leakage"."""
+    """ "expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage" or
+    "minimize_variance"."""
     sense: Literal["least", "largest"]
     quantity: str
     """Of ``objective`` and ``bound``: what is to be least or largest, in words."""
@@ -55,7 +57,7 @@ class Aim(Shown):
     unit: str
     lower: Bounded
     """What ``lower_bound`` is a bound of: the objective, or the loss that mechanisms have at least
-    which reach the objective of this design."""
+    which reach the objective of this design; of nothing where a variance is least."""
     counted: bool = False
     """Whether losses between the vertices of a line count as linear: the objective is then another
     number than the largest expected loss of all points."""
@@ -149,6 +151,9 @@ def _aim(problem: Problem) -> Aim:
     if isinstance(goal, MinimizeLeakage):
         name, what = gain_words(goal.gain), "what the best guess gains"
         return Aim("minimize_leakage", "least", what, name, "", "loss at this leakage")
+    if isinstance(goal, MinimizeVariance):
+        name = goal.statistic if isinstance(goal.statistic, str) else "a given statistic"
+        return Aim("minimize_variance", "least", VARIANCE, name, "", "nothing")
     name = distance_words(problem.loss) if callable(problem.loss) else ""
     what = "worst-case loss" if goal == "worst_loss" else "expected loss"
     counted = counts_as_linear(problem)

@@ -137,7 +137,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
             found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
     sign = float(statement.sign)
     approximations = stated.approximations, design.approximations
-    one = statement.target_factors is None and whole
+    one = statement.target_factors is None and statement.survey is None and whole
     # where the loss is what is bounded there is one bound
     same = design.lower_bound if one else design.bound
     return report_on(

@@ -70,8 +70,11 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
         return ()
     facts = facts_of(design.problem, design)
     if facts.aim.lower != "objective":
-        said = f"the lower bound is on the {facts.aim.lower}"
-        return (f"status, gap and bound are of {facts.aim.quantity}; {said}",)
+        said = f"; the lower bound is on the {facts.aim.lower}"
+        if facts.aim.lower == "nothing":
+            figures = f"{design.objective:.6g}, at least {design.bound:.6g}"
+            said = f": {figures}. Of the loss no bound is claimed"
+        return (f"status, gap and bound are of {facts.aim.quantity}{said}",)
     if design.mesh is None:
         return ()
     loss = design.loss if loss is None else loss

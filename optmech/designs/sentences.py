@@ -45,6 +45,9 @@ def aim_words(aim: Aim, loss: str = "") -> AimWords:
         gained = f"{aim.quantity} ({aim.of})"
         superlative = f"leaves the best guess the least to gain ({aim.of})"
         return AimWords(gained, gained, superlative, "can leave the best guess less")
+    if aim.objective == "minimize_variance":
+        spread = f"{aim.quantity} ({aim.of})"
+        return AimWords(spread, spread, f"has the least {spread[4:]}", "can have less")
     lost = f"{aim.quantity} ({name}{f'; {_COUNTED}' if aim.counted else ''})"
     none = "can have less of what counts" if aim.counted else "can have less"
     return AimWords(lost, f"its {lost}", f"has the least {lost}", none)
@@ -217,6 +220,12 @@ def figures(design: Design) -> Iterator[Figure]:
     aim, among = facts.aim, facts.among
     none = f"{none_words(among)} {aim_words(aim).none}"
     yield Figure("loss", "loss", design.loss, lost, _COUNTED if aim.counted else "")
+    if aim.objective == "minimize_variance":
+        yield Figure("variance", "objective", design.objective, "", "")
+        # its bound is of all reports that there may be
+        any_reports = none.replace(f" {_REPORTS}", "")
+        yield Figure("least variance", "bound", design.bound, "", any_reports)
+        return
     if aim.lower != "objective":
         least, known = design.lower_bound, design.lower_bound > 0
         unit = unit_after(problem, getattr(problem.objective, "distance", None)).strip()

@@ -60,6 +60,8 @@ def checked_text(design: Design, digest: str) -> str:
     statement, multipliers = problem.statement, design.certificate.multipliers
     if isinstance(problem.mesh, Network):
         raise uncovered("constraints", "a promise at every point of a line or of roads")
+    if statement.survey is not None:
+        raise uncovered("objective", "the variance of an estimate")
     words = _words(design)
     head = [FORMAT, f"design {digest}", f"words {len(words)}", *words]
     head.append(f"size {len(problem.secrets)} {statement.observables}")

@@ -21,7 +21,13 @@ from optmech.files.metrics import LossSection
 from optmech.files.place import Place, require_room
 from optmech.files.priors import ListedWeights, PriorSection
 from optmech.files.transport import Transport, TransportTask
-from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem import (
+    Constraint,
+    MaximizeDistortion,
+    MinimizeLeakage,
+    MinimizeVariance,
+    Problem,
+)
 from optmech.problem.constraint import kinds
 from optmech.problem.fields import built
 from optmech.problem.problem import make_statement
@@ -39,8 +45,11 @@ _BELOW_A_DISTANCE = re.compile(
 )
 _DISTORTION: Any = MaximizeDistortion.table()
 _LEAKAGE: Any = MinimizeLeakage.table()
+_VARIANCE: Any = MinimizeVariance.table()
 _REQUIRED = ("format", "secrets", "prior", "loss")
-Goal = Annotated[Literal["expected_loss", "worst_loss"] | _DISTORTION | _LEAKAGE, ByKind()]
+Goal = Annotated[
+    Literal["expected_loss", "worst_loss"] | _DISTORTION | _LEAKAGE | _VARIANCE, ByKind()
+]
 
 
 class ProblemSection(FileSection):

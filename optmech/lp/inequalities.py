@@ -204,7 +204,8 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
         if points is None:
             return lambda point: point.links[worst]
         return lambda point: points.weights(point.links[worst], statement.secrets)
-    assert statement.target is not None
+    if statement.target is None:
+        raise ProblemError("a variance has no linear program", where="objective")
     if statement.objective == "minimize_leakage":
         played = add_gains(lp, statement.target, 1.0, regrets=given.pairs > 0)
         return lambda point: played.strategy(point, 1.0)

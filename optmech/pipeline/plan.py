@@ -102,6 +102,37 @@ class EveryPoint(Plan):
 
 
 @dataclass(frozen=True)
+class ForStatistics(Plan):
+    """A mechanism for estimates from many reports."""
+
+    name = "for statistics"
+
+    @classmethod
+    def of(cls, asked: Asked) -> Self | None:
+        if asked.problem.statement.survey is None:
+            return None
+        asked.refuse("start", "device", "resolution", words="for a variance")
+        return cls(asked)
+
+    @property
+    def reason(self) -> str:
+        count = len(self.asked.problem.secrets)
+        return (
+            f"the variance of a statistic of {count:,} secrets: a program over symmetric matrices, "
+            "rounded to extreme columns"
+        )
+
+    def work(self) -> Design:
+        from optmech.pipeline.crowd import solve_crowd
+
+        own = self.asked
+        clock = own.clock
+        if own.progress is not None:
+            clock.progress = own.progress
+        return solve_crowd(own.problem, own.profile.gap, clock)
+
+
+@dataclass(frozen=True)
 class AlongNetwork(Plan):
     """At every point of a line or of roads."""
 
@@ -213,7 +244,9 @@ class Whole(Plan):
         )
 
 
-PLANS: tuple[type[Plan], ...] = (EveryPoint, AlongNetwork, AlongEdges, AtResolution, Whole)
+PLANS: tuple[type[Plan], ...] = (
+    ForStatistics, EveryPoint, AlongNetwork, AlongEdges, AtResolution, Whole,
+)  # fmt: skip
 """The ways there are; the first that fits is taken."""
 
 

@@ -31,3 +31,4 @@ from optmech.problem.problem import (
     MinimizeLeakage as MinimizeLeakage,
     Problem as Problem,
 )
+from optmech.problem.statistics import MinimizeVariance as MinimizeVariance

@@ -25,6 +25,7 @@ from optmech.problem.gains import PRIOR_FREE, Gain, as_goal, gain_matrix
 from optmech.problem.ratios import mesh_of, require_joint
 from optmech.problem.segments import segments_of
 from optmech.problem.space import Space
+from optmech.problem.statistics import MinimizeVariance
 from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
@@ -116,7 +117,7 @@ class MinimizeLeakage(Record):
 
 Asked = Constraint | Callable[[Space], Any] | Sequence[Any]
 """A constraint, a function that states some when the domains are known, or a list of these."""
-Goal = MaximizeDistortion | MinimizeLeakage
+Goal = MaximizeDistortion | MinimizeLeakage | MinimizeVariance
 """Objectives other than the loss."""
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
@@ -149,8 +150,8 @@ class Problem(SameFields, ReadOnly):
         Domain of o; default the secrets.
     objective:
         ``"expected_loss"`` (Shokri, PETS 2015, eq. 11), ``"worst_loss"`` (eq. 12; with a promise
-        for every point of a line that of all its points), ``MaximizeDistortion`` or
-        ``MinimizeLeakage``.
+        for every point of a line that of all its points), ``MaximizeDistortion``,
+        ``MinimizeLeakage`` or ``MinimizeVariance``.
     constraints:
         Any combination of the classes of ``optmech.problem.constraints``; lists of these; and
         functions that return such, called with a ``Space`` that has the ``prior``, the ``secrets``,
@@ -202,8 +203,8 @@ class Problem(SameFields, ReadOnly):
             raise ProblemError(
                 f"{objective!r} is unknown",
                 where="objective",
-                remedy='Use "expected_loss", "worst_loss", MaximizeDistortion(distance) or '
-                "MinimizeLeakage(gain)",
+                remedy='Use "expected_loss", "worst_loss", MaximizeDistortion(distance), '
+                "MinimizeLeakage(gain) or MinimizeVariance(statistic)",
             )
         outputs = prior.domain if observables is None else observables
         if not isinstance(constraints, Iterable):
@@ -235,7 +236,7 @@ class Problem(SameFields, ReadOnly):
             where="problem",
             remedy="Use a coarser domain",
         )
-        if isinstance(objective, Goal) and not any(
+        if isinstance(objective, MaximizeDistortion | MinimizeLeakage) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
             raise ProblemError(
@@ -396,8 +397,11 @@ def make_statement(
         with inside(f"constraints[{k}]"):
             families += _families(k, _require(stated), space)
     name: Objective
-    factors = None
-    if isinstance(objective, Goal):
+    factors = survey = None
+    if isinstance(objective, MinimizeVariance):
+        with inside("objective"):
+            name, survey = objective.kind, objective.survey(space)
+    elif isinstance(objective, Goal):
         with inside("objective"):
             name, factors = objective.kind, objective.factors(space)
     else:
@@ -406,7 +410,7 @@ def make_statement(
     if isinstance(mesh, Network) and name == "worst_loss":
         segments = segments_of(mesh, space, loss)
     own = tuple(families)
-    statement = Statement(space.prior.weights, space.loss, name, own, factors, segments)
+    statement = Statement(space.prior.weights, space.loss, name, own, factors, segments, survey)
     if not statement.of_kind(Gradient):
         known(statement)
     return statement

@@ -27,7 +27,9 @@ WHERE = "multipliers"
 """The place of errors in multipliers as plain JSON values: types, ranges, shapes."""
 
 
-_OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage")
+_OBJECTIVES = (
+    "expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage", "minimize_variance",
+)  # fmt: skip
 
 
 Fitting = dict[str, bool]
@@ -138,6 +140,8 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
         and bool((np.isfinite(segments.bends) & (segments.bends >= 0)).all())
     ):
         unknown.append("segments")
+    if not _fits_survey(statement):
+        unknown.append("survey")
     if unknown:
         raise _unknown(unknown)
     families = cast(tuple[Trusted, ...], statement.families)
@@ -152,6 +156,21 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
                 remedy="Give its fields the types, shapes and ranges that its class describes",
             )
     return families
+
+
+def _fits_survey(statement: Statement) -> bool:
+    """Whether a variance is minimised, of a statistic of these secrets, or neither is stated."""
+    survey = statement.survey
+    if survey is None or statement.objective != "minimize_variance":
+        return (survey is None) == (statement.objective != "minimize_variance")
+    rows = len(survey.statistic) if np.ndim(survey.statistic) == 2 else 0
+    people = survey.population
+    return (
+        rows > 0
+        and is_finite(survey.statistic, (rows, statement.secrets))
+        and is_table(survey.weights, (rows,))
+        and (people is None or is_table(people, (statement.secrets,)))
+    )
 
 
 def _fitting(family: Trusted, statement: Statement) -> Fitting:

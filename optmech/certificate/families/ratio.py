@@ -364,6 +364,19 @@ def shared_out(statement: Statement, pairs: PairMultipliers | None) -> dict[int,
     return {place: pairs.take(owner == k) for k, place in enumerate(places)}
 
 
+def factors_of(statement: Statement) -> Floats:
+    """Floats f_ij >= e^{r_ij} with p(o|i) <= f_ij p(o|j) for every report, (S, S); inf without a
+    limit."""
+    n = statement.secrets
+    out = np.full((n, n), np.inf)
+    i, j = np.indices((n, n))
+    for family in statement.of_kind(Ratio):
+        if family.window is None:
+            given = family.most_factors(i.ravel(), j.ravel()).reshape(n, n)
+            np.minimum(out, given, out=out)
+    return out
+
+
 def reported(matrix: Floats) -> Ints:
     """Observables that a matrix reports at all: elsewhere 0 <= 0 holds. All of them for zeros."""
     used = np.flatnonzero(matrix.any(axis=0))

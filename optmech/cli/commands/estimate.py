@@ -28,7 +28,7 @@ def run(args: Namespace) -> Answer:
     import numpy as np
 
     from optmech.analysis import estimate
-    from optmech.analysis.estimate import read_counts
+    from optmech.analysis.counts import read_counts
     from optmech.base.storage import csv_bytes, write_atomically
     from optmech.errors import ProblemError
     from optmech.exact.number import float_of

@@ -174,6 +174,8 @@ def check_figures(
     ``bound`` is that of its negative. With a bound ``beyond`` the mesh the lower one is about more
     mechanisms."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
+    if stated.survey is not None:
+        return check_variance(stated, mechanism, result)
     sign = -1 if stated.objective == "distortion" else 1
     proved, value = bound.value(), stated.value(mechanism)
     floor = -blind(stated.attacked) if stated.attacked else ZERO
@@ -195,6 +197,22 @@ def check_figures(
     return [
         f"objective {float(objective):.15g}, bound {float(claimed):.15g}",
         f"loss {float(loss):.15g}, lower bound {float(least):.15g}",
+        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+    ]
+
+
+def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> list[str]:
+    """The same of a design for a statistic, whose loss has no bound."""
+    objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
+    value, proved = stated.spread(mechanism)
+    need(objective == rounded_up(value), "the variance is another one")
+    need(claimed <= proved, "the bound is not proved")
+    lost = dot(stated.prior, mechanism.losses(stated.loss))
+    need(loss == rounded_up(lost) and least == 0, "the loss is another one")
+    gap = gap_of(objective, claimed)
+    best = check_status(result["status"], gap) == "optimal"
+    return [
+        f"variance {float(objective):.15g}, bound {float(claimed):.15g}",
         f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 

@@ -38,10 +38,12 @@ from optmech_audit.inequalities import (
     negated,
 )
 from optmech_audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
-from optmech_audit.numbers import ONE, ZERO, Interval, dot, inside, need, paired
+from optmech_audit.numbers import ONE, ZERO, Fault, Interval, dot, inside, need, paired, rounded_up
 from optmech_audit.places import LOSSES, NAMED, Places, compare, read_places
+from optmech_audit.variance import Proof, Survey, bound_of, figure, read_proof, read_survey
 
 T = TypeVar("T")
+LARGEST_FLOAT = Fraction(2) ** 1023
 Segment = tuple[int, int, Fraction]  # its ends, and how the loss bends between them
 Inequalities = Iterator[Part]
 
@@ -118,10 +120,14 @@ class Statement:
                 self.loss_name = one_of(problem["loss_name"], LOSSES, "the name")
                 compare(self.loss_name, self.loss, self.secrets, self.observables)
                 self.say(f"the distance is {self.loss_name}, computed again")
+        self.survey: Survey | None = None
         self.objective, self.attacked, goal = "distortion", Matrix(), problem["objective"]
         if isinstance(goal, dict):
             with self.at("objective"):
-                if "gain" in goal:
+                if "statistic" in goal:
+                    self.objective = "variance"
+                    self.survey = read_survey(goal, self.prior, self.secrets)
+                elif "gain" in goal:
                     keys(goal, "gain prior")
                     self.objective, self.attacked = "leakage", negated(goal_of(self, goal))
                 else:
@@ -130,6 +136,7 @@ class Statement:
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Part]] = []
+        self.proof: Proof | None = None  # of a variance
         self.roads: tuple[object, Any] | None = None  # of promises for every point
         self.metric: list[int] = []  # the constraints that promise metric privacy there
         self.segments: list[Segment] = []
@@ -226,7 +233,11 @@ class Statement:
         added = {name: kind for name, kind in ADDED.items() if self.of(kind)}
         body = keys(plain, " ".join([wanted, *added]), "divergence")
         bound = Lagrangian(self.allowed, self.held)
-        self.add_objective(bound, body["objective"], objective)
+        if self.survey is None or not objective:
+            self.add_objective(bound, body["objective"], objective)
+        else:
+            with inside("objective"):
+                self.proof = read_proof(body["objective"], self.n, self.m)
         if body["ratio"] is not None:  # one list for all of them
             ratios = [part for part in self.of(Ratios) if part.window is None]
             charge_ratios(ratios, bound, body["ratio"])
@@ -237,6 +248,23 @@ class Statement:
             for part, own in zip(parts, given, strict=False):
                 part.charge(bound, own)
         return bound
+
+    def factor(self, i: int, j: int) -> Fraction | None:
+        """A float >= what the ratio of two secrets may be, for all reports; none without one."""
+        parts = [part for part in self.of(Ratios) if part.window is None and j in part.d[i]]
+        known = [v for part in parts if (v := part.epsilon.above(part.d[i][j])) is not None]
+        least = min(known, default=None)
+        return None if least is None or least > LARGEST_FLOAT else rounded_up(least)
+
+    def spread(self, p: Mechanism) -> tuple[Fraction, Fraction]:
+        """The variance, or more, and what every mechanism's is at least."""
+        if self.survey is None or self.proof is None:
+            raise Fault("there is no estimate")
+        try:
+            least = bound_of(self.survey, self.proof, self.factor)
+        except Fault:
+            least = ZERO
+        return figure(self.survey, p, self.proof), max(least, ZERO)
 
     def value(self, p: Mechanism) -> Fraction:
         """What is minimised: a loss, a leakage, or minus the distortion."""

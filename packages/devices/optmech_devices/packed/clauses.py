@@ -8,11 +8,12 @@ from typing import Any
 import flint
 
 from optmech.analysis.measures import bayes_vulnerability
+from optmech.errors import ProblemError
 from optmech.exact.exponentials import log_ball
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.ratios.generators import order_of
 from optmech.exact.rounding import above
-from optmech.problem import Problem
+from optmech.problem import MinimizeVariance, Problem
 from optmech.problem.constraint import Constraint, load_constraint, write_constraint
 from optmech.problem.gains import Adversary
 from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
@@ -114,6 +115,12 @@ def objective_of(problem: Problem) -> str:
     goal = problem.objective
     if isinstance(goal, MinimizeLeakage):
         return "minimize_leakage"
+    if isinstance(goal, MinimizeVariance):
+        raise ProblemError(
+            "is for statistics, which packed files have no word for",
+            where="design",
+            remedy="Draw reports from the design's own file",
+        )
     return "maximize_distortion" if isinstance(goal, MaximizeDistortion) else goal
 
 

@@ -1,0 +1,344 @@
+"""The information that private reports can carry, relaxed: a program over symmetric matrices.
+
+The information matrix X = Σ_o v_o v_oᵀ / (πᵀv_o) of a private mechanism satisfies X π = 1, and
+(a·v)(b·v) >= 0 for any two rows of the cone of its columns. So tr(S X⁻¹) has a least value among
+all such matrices, which is a lower bound of every mechanism's (``docs/theory/surveys.md``). Columns
+may be divided among pieces of the cone; then X is a sum of a matrix for each. Newton's method
+follows the path of the logarithmic barrier, whose points have multipliers with positive definite
+slack: those are a proof as they are. What is found here is a proposal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg as la
+import scipy.sparse as sp
+
+from optmech.base.arrays import Floats, Ints
+
+_SHRINK = 0.1
+"""Of the barrier's weight, once a point is near the path."""
+_LEAST = 1e-4
+"""Of a value, what counts at the least where gaps are measured."""
+_HELD = 1e-6
+"""What may be missing of an equation that counts as held."""
+_SHORTEST = 1e-9
+"""A step that leads nowhere."""
+_STEPS = 120
+_INSIDE = 0.9
+_CENTRED = 1e-9
+"""Newton's decrement, relative to the barrier's weight, where the search ends."""
+_NEAR = 1e-4
+"""The same where multipliers are read off."""
+_ROOT = np.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Columns v = (weight_s u_{place_s})_s with rows·u >= 0, and the products of ``equal`` rows 0.
+
+    ``place`` and ``weight`` (S,), ``rows`` (r, k) with one or two entries each, ``pairs`` (p, 2) of
+    rows whose products count, and ``equal`` (e, 2).
+    """
+
+    place: Ints
+    weight: Floats
+    rows: Floats
+    pairs: Ints
+    equal: Ints
+    start: Floats
+    """A matrix (k, k) inside."""
+
+    @property
+    def size(self) -> int:
+        return int(self.rows.shape[1])
+
+    @cached_property
+    def products(self) -> sp.csr_array:
+        """Of two rows a, b the entries of aᵀUb, for the half of U that ``half`` takes."""
+        return products(self.rows, self.pairs)
+
+    @cached_property
+    def zero(self) -> sp.csr_array:
+        """The same of products that are zero."""
+        return products(self.rows, self.equal)
+
+    @cached_property
+    def onto(self) -> sp.csr_array:
+        """From the half of U to the half of B U Bᵀ."""
+        i, j = np.triu_indices(len(self.place))
+        a, b = self.place[i], self.place[j]
+        own = index_of(self.size)[np.minimum(a, b), np.maximum(a, b)]
+        factor = np.where(i == j, 1.0, _ROOT) * np.where(a == b, 1.0, 1 / _ROOT)
+        values = factor * self.weight[i] * self.weight[j]
+        shape = (len(i), self.size * (self.size + 1) // 2)
+        return sp.csr_array((values, (np.arange(len(i)), own)), shape=shape)
+
+
+def index_of(size: int) -> Ints:
+    """Where the half of a symmetric matrix has an entry (i, j) with i <= j."""
+    out = np.zeros((size, size), dtype=np.int64)
+    i, j = np.triu_indices(size)
+    out[i, j] = np.arange(len(i))
+    return out
+
+
+def half(full: Floats) -> Floats:
+    """The upper half of a symmetric matrix, with which inner products are those of the whole."""
+    i, j = np.triu_indices(len(full))
+    return full[i, j] * np.where(i == j, 1.0, _ROOT)
+
+
+def whole(upper: Floats, size: int) -> Floats:
+    """The symmetric matrix of a half."""
+    i, j = np.triu_indices(size)
+    out = np.zeros((size, size))
+    out[i, j] = out[j, i] = upper * np.where(i == j, 1.0, 1 / _ROOT)
+    return out
+
+
+def products(rows: Floats, pairs: Ints) -> sp.csr_array:
+    """The entries of aᵀUb for pairs of rows, of one or two entries each, over the half of U."""
+    size = rows.shape[1]
+    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :2]
+    value = np.take_along_axis(rows, order, axis=1)
+    where, first, second = index_of(size), pairs[:, 0], pairs[:, 1]
+    place, entry, row = [], [], []
+    for p in range(order.shape[1]):
+        for q in range(order.shape[1]):
+            a, b = order[first, p], order[second, q]
+            place.append(where[np.minimum(a, b), np.maximum(a, b)])
+            entry.append(value[first, p] * value[second, q] * np.where(a == b, 1.0, 1 / _ROOT))
+            row.append(np.arange(len(pairs)))
+    shape = (len(pairs), size * (size + 1) // 2)
+    ends = np.concatenate(row), np.concatenate(place)
+    out = sp.csr_array((np.concatenate(entry), ends), shape=shape)
+    out.sum_duplicates()
+    return out
+
+
+def doubled(left: Floats, right: Floats) -> Floats:
+    """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices."""
+    n = len(left)
+    i, j = np.triu_indices(n)
+    scale = np.where(i == j, 0.5, 1 / _ROOT)
+    sides = [(left, right)] if left is right else [(left, right), (right, left)]
+    parts = [(a[:, i] * scale, a[:, j] * scale, b[:, i], b[:, j]) for a, b in sides]
+    out = np.empty((len(i), len(i)))
+    first = 0
+    for row in range(n):
+        block = out[first : first + n - row]
+        block[:] = 0.0
+        for ai, aj, bi, bj in parts:
+            block += ai[row] * bj[row:]
+            block += aj[row] * bi[row:]
+            block += ai[row:] * bj[row]
+            block += aj[row:] * bi[row]
+        first += n - row
+    out *= (scale * (2 if left is right else 1))[:, None]
+    return out
+
+
+@dataclass(frozen=True)
+class Found:
+    """A point of the path: X, and multipliers of a proof.
+
+    ``prices`` λ (S,), and for every piece the weights of its pairs >= 0 and of its equal ones.
+    """
+
+    information: Floats
+    value: float
+    bound: float
+    prices: Floats
+    weights: tuple[Floats, ...]
+    free: tuple[Floats, ...]
+
+
+class Search:
+    """The path of min tr(S X⁻¹), X = Σ_f B_f U_f B_fᵀ, X π = 1."""
+
+    def __init__(
+        self, wanted: Floats, prior: Floats, pieces: Sequence[Piece], known: float = 0.0
+    ) -> None:
+        """``known`` is taken off the value where gaps are measured."""
+        self.known = known
+        self.wanted, self.prior, self.pieces = wanted, prior, pieces
+        n = self.n = len(prior)
+        i, j = np.triu_indices(n)
+        scale = np.where(i == j, 1.0, 1 / _ROOT)
+        # Xπ over the half of X
+        self.sums = np.zeros((n, len(i)))
+        self.sums[i, np.arange(len(i))] += prior[j] * scale
+        off = i != j
+        self.sums[j[off], np.flatnonzero(off)] += prior[i[off]] * scale[off]
+        self.count = sum(piece.size + len(piece.pairs) for piece in pieces)
+        self.points = [half(piece.start) for piece in pieces]
+
+    def information(self) -> Floats:
+        """X, over its half."""
+        own = zip(self.pieces, self.points, strict=True)
+        return np.asarray(sum(piece.onto @ u for piece, u in own))
+
+    def run(self, gap: float, stop: Callable[[], bool] = lambda: False) -> Found | None:
+        """To a relative gap, or as far as numbers lead; None where that is nowhere."""
+        full = whole(self.information(), self.n)
+        value = float(np.trace(la.solve(full, self.wanted, assume_a="pos")))
+        weight = value / self.count
+        found = None
+        for _ in range(_STEPS):
+            try:
+                step = self._step(weight)
+            except (la.LinAlgError, ValueError):
+                break
+            if step is None:
+                break
+            _, decrement, here = step
+            if decrement < _NEAR and here is not None:
+                found = here
+            least = gap * max(value - self.known, _LEAST * value)
+            last = weight * self.count <= least
+            if (last and decrement < _CENTRED) or stop():
+                break
+            value = here.value if here is not None else value
+            if decrement < 1.0 and not last:
+                weight = max(weight * _SHRINK, least / self.count)
+        return found
+
+    def _step(self, tau: float) -> tuple[float, float, Found | None] | None:
+        """One step of Newton's method; its length, its decrement, and what was found before it."""
+        n, x = self.n, self.information()
+        full = whole(x, n)
+        inverse = la.inv(full)
+        inverse = (inverse + inverse.T) / 2
+        curve = inverse @ self.wanted @ inverse
+        value = float(np.sum(inverse * self.wanted))
+        slope, bend = -half(curve), doubled(curve, inverse)
+        missing = 1.0 - self.sums @ x
+        barriers = [self._barrier(k, tau) for k in range(len(self.pieces))]
+        solve = self._direct if len(self.pieces) == 1 else self._joined
+        moves, prices, free = solve(slope, bend, missing, barriers)
+        decrement = 0.0
+        most = 0.0
+        for piece, u, move, (_, hessian, inner) in zip(
+            self.pieces, self.points, moves, barriers, strict=True
+        ):
+            decrement += float(move @ (hessian @ move))
+            ratio = -(piece.products @ move) / (piece.products @ u)
+            change = inner @ whole(move, piece.size) @ inner
+            most = max(most, float(ratio.max(initial=0.0)), float(-la.eigvalsh(change)[0]))
+        shift = sum(p.onto @ m for p, m in zip(self.pieces, moves, strict=True))
+        decrement = (decrement + float(shift @ (bend @ shift))) / tau
+        length = min(1.0, _INSIDE / most) if most > 0 else 1.0
+        feasible = np.abs(missing).max() < _HELD
+        before = self._merit(tau, self.points) if feasible and decrement > _CENTRED else np.inf
+        while True:
+            ahead = [u + length * m for u, m in zip(self.points, moves, strict=True)]
+            merit = self._merit(tau, ahead)
+            if merit <= before - 0.1 * length * decrement * tau or (
+                np.isinf(before) and np.isfinite(merit)
+            ):
+                break
+            length /= 2
+            if length < _SHORTEST:
+                return None
+        here = self._proof(tau, value, curve, prices, free, moves, np.abs(missing).max())
+        self.points = ahead
+        return length, decrement, here
+
+    def _merit(self, tau: float, points: Sequence[Floats]) -> float:
+        """The value with its barrier; inf outside."""
+        total, x = 0.0, np.zeros(len(self.sums[0]))
+        for piece, u in zip(self.pieces, points, strict=True):
+            sign, size = np.linalg.slogdet(whole(u, piece.size))
+            y = piece.products @ u
+            if sign <= 0 or (y <= 0).any():
+                return np.inf
+            total -= tau * (float(size) + float(np.log(y).sum()))
+            x += piece.onto @ u
+        try:
+            factor = la.cho_factor(whole(x, self.n))
+        except la.LinAlgError:
+            return np.inf
+        return total + float(np.trace(la.cho_solve(factor, self.wanted)))
+
+    def _barrier(self, k: int, tau: float) -> tuple[Floats, Floats, Floats]:
+        """Slope and curvature of the barrier of a piece, and the root of the inverse."""
+        piece, u = self.pieces[k], self.points[k]
+        full = whole(u, piece.size)
+        values, vectors = la.eigh(full)
+        if values[0] <= 0:
+            raise la.LinAlgError("outside")
+        inverse = (vectors / values) @ vectors.T
+        inner = (vectors / np.sqrt(values)) @ vectors.T
+        y = piece.products @ u
+        slope = -tau * (half(inverse) + piece.products.T @ (1 / y))
+        scaled = sp.diags_array(1 / y) @ piece.products
+        hessian = tau * (doubled(inverse, inverse) / 2 + (scaled.T @ scaled).toarray())
+        return slope, hessian, inner
+
+    def _direct(
+        self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
+    ) -> tuple[list[Floats], Floats, list[Floats]]:
+        piece, (own, hessian, _) = self.pieces[0], barriers[0]
+        onto = piece.onto
+        total = hessian + onto.T @ (onto.T @ bend).T
+        rows = np.vstack([self.sums @ onto, piece.zero.toarray()])
+        right = np.concatenate([missing, -(piece.zero @ self.points[0])])
+        gradient = own + onto.T @ slope
+        factor = la.cho_factor(total)
+        back = la.cho_solve(factor, rows.T)
+        free = la.cho_solve(factor, gradient)
+        duals = la.solve(rows @ back, right + rows @ free, assume_a="sym")
+        return [back @ duals - free], duals[: self.n], [duals[self.n :]]
+
+    def _joined(
+        self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
+    ) -> tuple[list[Floats], Floats, list[Floats]]:
+        """Pieces meet in X only: each is eliminated by itself."""
+        size = len(slope)
+        shared, moved, kept = np.zeros((size, size)), np.zeros(size), []
+        for piece, (own, hessian, _) in zip(self.pieces, barriers, strict=True):
+            factor = la.cho_factor(hessian)
+            onto = piece.onto
+            back = la.cho_solve(factor, onto.T.toarray())
+            free = la.cho_solve(factor, own)
+            shared += onto @ back
+            moved -= onto @ free
+            kept.append((back, free))
+        # W = slope + bend dX - sumsᵀλ,  dX = moved - shared W,  sums dX = missing
+        system = np.block(
+            [
+                [np.eye(size) + shared @ bend, -shared @ self.sums.T],
+                [self.sums, np.zeros((self.n, self.n))],
+            ]
+        )
+        found = la.solve(system, np.concatenate([moved - shared @ slope, missing]))
+        shift, prices = found[:size], found[size:]
+        force = slope + bend @ shift - self.sums.T @ prices
+        moves = [-free - back @ force for back, free in kept]
+        return moves, prices, [np.zeros(0) for _ in moves]
+
+    def _proof(
+        self,
+        tau: float,
+        value: float,
+        curve: Floats,
+        prices: Floats,
+        free: Sequence[Floats],
+        moves: Sequence[Floats],
+        missing: float,
+    ) -> Found | None:
+        """The multipliers of a point, where every equation holds."""
+        if missing > _HELD:
+            return None
+        weights = [
+            tau / (piece.products @ u) for piece, u in zip(self.pieces, self.points, strict=True)
+        ]
+        lam = -prices
+        full = whole(self.information(), self.n)
+        bound = 2 * value - float(lam.sum())
+        return Found(full, value, bound, lam, tuple(weights), tuple(free))

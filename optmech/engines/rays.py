@@ -1,0 +1,296 @@
+"""Columns of private mechanisms that carry the most information: extreme rays of the cone, drawn
+with the signs of a Gaussian, improved by local search, and the best weights of all together.
+
+What is found is a proposal; ``docs/theory/surveys.md`` says why extreme rays suffice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+from scipy.optimize import linprog
+from scipy.sparse.csgraph import breadth_first_order
+
+from optmech.base.arrays import Bools, Floats, Ints
+
+_ROUNDS = 40
+_STEPS = 60
+_PATIENCE = 5
+"""Rounds without a gain worth the gap, after which it ends."""
+
+
+@dataclass(frozen=True)
+class Rays:
+    """Extreme rays of {v >= 0: v_i <= factor_ij v_j}, (S, S) factors that are inf without limit.
+
+    Of a tree of edges a ray has a sign for every edge; where all factors are one number, a sign
+    for every secret; else a linear program finds one.
+    """
+
+    factor: Floats
+    prior: Floats
+    edges: Ints | None
+    """Of a tree with root 0, (S - 1, 2): parent and child, parents first."""
+    level: float
+    """The one factor of all pairs; 0 where there are several."""
+
+    @classmethod
+    def of(cls, factor: Floats, prior: Floats) -> Rays:
+        """What these factors, closed under paths, are like."""
+        n = len(factor)
+        off = ~np.eye(n, dtype=bool)
+        level = float(factor[off][0]) if n > 1 and np.ptp(factor[off]) == 0 else 0.0
+        return cls(factor, prior, None if level else tree_of(factor), level)
+
+    @property
+    def count(self) -> int:
+        """How many signs a ray has; 0 where it has none."""
+        if self.edges is not None:
+            return len(self.edges)
+        return len(self.factor) if self.level else 0
+
+    def made(self, signs: Bools) -> Floats:
+        """Rays of signs (k, count), scaled to πᵀv = 1, (k, S)."""
+        n = len(self.factor)
+        if self.edges is None:
+            out = np.where(signs, self.level, 1.0)
+        else:
+            logs = np.zeros((len(signs), n))
+            for e, (a, b) in enumerate(self.edges):
+                up, down = np.log(self.factor[b, a]), -np.log(self.factor[a, b])
+                logs[:, b] = logs[:, a] + np.where(signs[:, e], up, down)
+            out = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(out / (out @ self.prior)[:, None])
+
+    def signs(self, values: Floats) -> Bools:
+        """What drawn values (k, S) say."""
+        if self.edges is None:
+            return np.asarray(values > np.median(values, axis=1, keepdims=True))
+        return np.asarray(values[:, self.edges[:, 1]] > values[:, self.edges[:, 0]])
+
+    def improved(self, curve: Floats, prices: Floats, signs: Bools) -> tuple[Floats, Bools]:
+        """Signs changed one by one while vᵀΓv - λᵀv grows, under πᵀv = 1."""
+        signs = signs.copy()
+        every = np.arange(len(signs))
+        best = _worth(self.made(signs), curve, prices)
+        active = every
+        while len(active):
+            tries = np.repeat(signs[active], self.count, axis=0)
+            where = np.tile(np.arange(self.count), len(active))
+            rows = np.arange(len(tries))
+            tries[rows, where] ^= True
+            worth = _worth(self.made(tries), curve, prices).reshape(len(active), self.count)
+            chosen = worth.argmax(axis=1)
+            gained = worth[np.arange(len(active)), chosen]
+            better = gained > best[active] + 1e-9 * np.abs(best[active])
+            moved = active[better]
+            signs[moved, chosen[better]] ^= True
+            best[moved] = gained[better]
+            active = moved
+        return best, signs
+
+    def along(self, direction: Floats) -> Floats | None:
+        """A ray, with πᵀv = 1, that is largest in a direction."""
+        i, j = np.nonzero(np.isfinite(self.factor) & ~np.eye(len(self.factor), dtype=bool))
+        rows = np.zeros((len(i), len(self.factor)))
+        every = np.arange(len(i))
+        scale = np.sqrt(self.factor[i, j])
+        rows[every, i] = 1 / scale
+        rows[every, j] = -scale
+        found = linprog(
+            -direction, A_ub=rows, b_ub=np.zeros(len(i)), A_eq=self.prior[None], b_eq=[1.0]
+        )
+        return None if found.x is None else np.asarray(found.x)
+
+
+def _worth(rays: Floats, curve: Floats, prices: Floats) -> Floats:
+    return np.asarray(((rays @ curve) * rays).sum(axis=1) - rays @ prices)
+
+
+def needed(factor: Floats) -> Bools:
+    """Pairs whose limit is not implied by those of others, one after the other: i, k, j."""
+    n = len(factor)
+    out = np.isfinite(factor) & ~np.eye(n, dtype=bool)
+    logs = np.log(factor)
+    for i in range(n):
+        through = logs[i][:, None] + logs
+        through[i] = np.inf
+        np.fill_diagonal(through, np.inf)
+        out[i] &= ~(through.min(axis=0) <= logs[i] * (1 + 1e-12) + 1e-13)
+    return out
+
+
+def tree_of(factor: Floats) -> Ints | None:
+    """The edges of the tree whose limits imply all; None where that is no tree."""
+    pairs = needed(factor)
+    n = len(factor)
+    if not np.array_equal(pairs, pairs.T) or pairs.sum() != 2 * (n - 1):
+        return None
+    order, parent = breadth_first_order(pairs, 0, directed=False)
+    if len(order) < n:
+        return None
+    return np.array([(parent[s], s) for s in order[1:]], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Columns with the best weights for them."""
+
+    columns: Floats
+    """(k, S), with πᵀv = 1."""
+    weights: Floats
+    value: float
+    curve: Floats
+    """Γ = X⁻¹ S X⁻¹."""
+    prices: Floats
+    """λ with vᵀΓv <= λᵀv for every column."""
+
+
+def weighed(wanted: Floats, columns: Floats, gap: float) -> Weighed | None:
+    """Weights x >= 0 with Σ x v = 1 and the least tr(S X⁻¹), X = Σ x v vᵀ, by Newton's method along
+    the path of the logarithmic barrier; None where no weights will do."""
+    m, n = columns.shape
+    # max t with x >= t: in the interior
+    made = linprog(
+        np.r_[np.zeros(m), -1.0],
+        A_eq=np.c_[columns.T, columns.sum(axis=0)],
+        b_eq=np.ones(n),
+        bounds=[(0, None)] * m + [(0, None)],
+    )
+    if made.x is None or made.x[-1] <= 0:
+        return None
+    x = made.x[:m] + made.x[-1]
+    tau, value = 0.0, np.inf
+    duals = np.zeros(n)
+    curve = np.eye(n)
+    for _ in range(_STEPS):
+        full = (columns.T * x) @ columns
+        try:
+            inverse = la.inv(full)
+        except la.LinAlgError:
+            return None
+        curve = inverse @ wanted @ inverse
+        value = float(np.sum(inverse * wanted))
+        tau = tau or value / m
+        bend = 2 * (columns @ inverse @ columns.T) * (columns @ curve @ columns.T)
+        bend[np.diag_indices(m)] += tau / x**2
+        slope = -((columns @ curve) * columns).sum(axis=1) - tau / x
+        try:
+            factor = la.cho_factor(bend)
+        except la.LinAlgError:
+            break
+        back, free = la.cho_solve(factor, columns), la.cho_solve(factor, slope)
+        missing = 1.0 - columns.T @ x
+        duals = la.lstsq(columns.T @ back, missing + columns.T @ free)[0]
+        move = back @ duals - free
+        decrement = float(move @ bend @ move) / tau
+        most = float((-move / x).max())
+        length = min(1.0, 0.9 / most) if most > 0 else 1.0
+        before = _merit(wanted, columns, x, tau)
+        while _merit(wanted, columns, x + length * move, tau) > before + 1e-9 * abs(before):
+            length /= 2
+            if length < 1e-8:
+                break
+        x = x + length * move
+        last = tau * m <= gap * value
+        if last and decrement < 1e-3:
+            break
+        if decrement < 1.0 and not last:
+            tau = max(0.1 * tau, gap * value / m)
+    return Weighed(columns, x, value, curve, -duals)
+
+
+def _merit(wanted: Floats, columns: Floats, x: Floats, tau: float) -> float:
+    try:
+        factor = la.cho_factor((columns.T * x) @ columns)
+    except la.LinAlgError:
+        return np.inf
+    return float(np.trace(la.cho_solve(factor, wanted)) - tau * np.log(x).sum())
+
+
+def designed(
+    rays: Rays,
+    wanted: Floats,
+    information: Floats,
+    bound: float,
+    gap: float,
+    known: float,
+    stop: Callable[[], bool],
+    tell: Callable[[str], None],
+    draws: int = 400,
+) -> Weighed | None:
+    """Columns and weights, near ``bound`` by ``gap`` where they get there; ``known`` is taken off
+    both. None where no columns add up to a mechanism."""
+    gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
+    random = np.random.default_rng(0)
+    values, vectors = la.eigh(information)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    n, best, history = len(wanted), None, list[float]()
+    if rays.count:
+        drawn = random.standard_normal((draws, n)) @ root.T
+        signs = rays.signs(drawn)
+        extreme = np.triu(np.ones((rays.count + 1, rays.count), dtype=bool))
+        pool = np.unique(np.vstack([signs, extreme, ~extreme]), axis=0)
+    else:
+        given = random.standard_normal((min(draws, 6 * n), n)) @ root.T
+        found = [rays.along(g) for g in [*given, *np.eye(n), *-np.eye(n)]]
+        columns = unique(np.array([v for v in found if v is not None]))
+    for _ in range(_ROUNDS):
+        if rays.count:
+            columns = rays.made(pool)
+        now = weighed(wanted, columns, min(gap, 1e-3) / 10)
+        if now is None:
+            break
+        if best is None or now.value < best.value:
+            best = now
+        history.append(best.value)
+        tell(f"{len(columns)} columns, variance {now.value:.6g}, bound {bound:.6g}")
+        stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best.value * (1 + gap)
+        if now.value <= bound * (1 + gap) or stop() or stalled:
+            break
+        used = now.weights > 1e-6 * now.weights.max()
+        if rays.count:
+            starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])
+            worth, signs = rays.improved(now.curve, now.prices, starts)
+            signs = np.unique(signs[worth > gap * now.value / 10], axis=0)
+            fresh = np.unique(np.vstack([pool[used], signs]), axis=0)
+            if len(fresh) == int(used.sum()):
+                break
+            pool = fresh
+        else:
+            added = _climbed(rays, now, columns[used], random, gap * now.value / 10)
+            if not len(added):
+                break
+            columns = unique(np.vstack([columns[used], added]))
+    return best
+
+
+def _climbed(
+    rays: Rays, now: Weighed, used: Floats, random: np.random.Generator, least: float
+) -> Floats:
+    """Columns that are worth adding, each by linear programs of what the last one says."""
+    out = []
+    n = used.shape[1]
+    for k in range(12):
+        v = used[random.integers(len(used))] if k % 2 else np.exp(2 * random.standard_normal(n))
+        v, value = v / (rays.prior @ v), -np.inf
+        for _ in range(30):
+            found = rays.along(2 * now.curve @ v - now.prices)
+            if found is None:
+                break
+            worth = float(found @ now.curve @ found - now.prices @ found)
+            v = found
+            if worth <= value + 1e-9 * abs(value):
+                break
+            value = worth
+        if value > least:
+            out.append(v)
+    return np.array(out).reshape(-1, n)
+
+
+def unique(columns: Floats) -> Floats:
+    """Rows that differ by more than rounding."""
+    return columns[np.unique(np.round(columns, 9), axis=0, return_index=True)[1]]

@@ -1,0 +1,287 @@
+"""Designs for statistics: the least variance of an estimate from one report of each person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.minplus import shortest_paths
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families import Ratio
+from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, spread_value
+from optmech.designs.design import Design
+from optmech.engines.information import Found, Search
+from optmech.engines.rays import Rays, Weighed, designed, needed, weighed
+from optmech.errors import ProblemError, SolverError
+from optmech.lp.inequalities import Inequalities
+from optmech.pipeline.pieces import cone, levels, on_facets
+from optmech.pipeline.session import Clock, feasible_design
+from optmech.problem import Problem
+from optmech.repair import Cone, repair
+from optmech.repair.mixing import constant_anchors
+from optmech.repair.release import release
+from optmech.spaces.domain import Domain
+
+ENGINE = "information"
+_TIGHT = 1e-5
+"""Of a bound, what the search leaves at the least."""
+_FACETS = 10
+"""Secrets up to which the facets of one of them are told apart."""
+_MOST = 128
+"""Secrets, whose pairs are the variables."""
+_LITTLE = 1e-5
+"""Weights of columns, relative to the largest, that are left out."""
+_TURNS = 60
+"""Times that a population moves to where it is worse."""
+_TOLD = 1e-9
+"""Eigenvalues of an information below this, relatively, are none."""
+_HELD = 1e-4
+"""Of a mechanism that tells all secrets apart, mixed in where the best one does not."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A survey over the closed limits of pairs, at a population."""
+
+    survey: Survey
+    factor: Floats
+    population: Floats
+    gap: float
+
+    @property
+    def wanted(self) -> Floats:
+        """S."""
+        return self.survey.gram
+
+    @property
+    def spread(self) -> float:
+        """|Cπ|², which is taken off a variance."""
+        return float(self.population @ self.survey.gram @ self.population)
+
+
+def refusal(problem: Problem) -> str:
+    """Why a variance cannot be minimised under these constraints; empty where it can."""
+    statement = problem.statement
+    if problem.mesh is not None:
+        return "privacy at every point has no statistic yet: state MetricPrivacy between secrets"
+    others = [f for f in statement.families if not isinstance(f, Ratio) or f.window is not None]
+    if others:
+        return (
+            f"constraints[{others[0].index}] limits more than likelihood ratios of pairs of "
+            "secrets, which is not known how to do for a variance"
+        )
+    if statement.secrets < 2:
+        return "one secret has nothing to be estimated"
+    if statement.secrets > _MOST:
+        return f"{statement.secrets} secrets are more than {_MOST}"
+    return ""
+
+
+def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
+    """The design of a problem whose objective is a variance.
+
+    Raises
+    ------
+    ProblemError
+        Where constraints are not of pairs of secrets, or the secrets are too many.
+    SolverError
+        Where no mechanism was found that tells apart what the statistic needs.
+    """
+    if reason := refusal(problem):
+        raise ProblemError(
+            reason, where="constraints", remedy="State ratios of pairs, fewer secrets"
+        )
+    statement = problem.statement
+    survey = statement.survey
+    assert survey is not None
+    n = statement.secrets
+    closed = shortest_paths(np.where(np.eye(n, dtype=bool), 0.0, statement.log_ratio))
+    if not np.isfinite(closed).all():
+        raise ProblemError(
+            "limits not all pairs of secrets, not even along others",
+            where="constraints",
+            remedy="Promise something between every two secrets, with a larger ε where they differ",
+        )
+    if (closed + np.eye(n) <= 0).any():
+        raise SolverError(
+            "two secrets may not be told apart at all, so that their shares cannot be estimated",
+            where="constraints",
+            remedy="Make one secret of them",
+        )
+    people = whole_shares(np.ones(n)) if survey.population is None else survey.population
+    asked = Asked(survey, np.exp(closed), people, gap)
+    found, forms = bounded(asked, clock)
+    rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
+    best = designed(
+        rays, asked.wanted, found.information, found.bound, max(gap, _TIGHT),
+        asked.spread, lambda: clock.remaining() <= 0, clock.report,
+    )  # fmt: skip
+    if best is None:
+        raise SolverError("no columns were found that add up to a mechanism", where="objective")
+    columns, weights = _fewer(asked, best)
+    if survey.population is None:
+        asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
+        found, forms = bounded(asked, clock)
+    columns, weights = _told_apart(asked, columns, weights)
+    return _released(problem, columns, weights, proof_of(asked, found, forms), gap, clock)
+
+
+def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
+    """Multipliers of a bound, with the pieces that they are of."""
+    factor = asked.factor
+    n = len(factor)
+    off = factor[~np.eye(n, dtype=bool)]
+    tried = [cone(factor, asked.population)]
+    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
+        tried = [levels(factor, asked.population)]
+    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS:
+        tried.append(on_facets(factor, asked.population))
+    best = None
+    for pieces, forms in filter(all, tried):
+        made = Search(asked.wanted, asked.population, pieces, asked.spread)
+        found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
+        if found is not None and (best is None or found.bound > best[0].bound):
+            best = found, forms
+        clock.report(f"bound {found.bound if found else 0:.6g}")
+    if best is None:
+        raise SolverError("the bound's program led nowhere", where="objective")
+    return best
+
+
+def whole_shares(values: Floats) -> Floats:
+    """Shares of 2^40 in proportion, whose sum as floats is one exactly."""
+    unit = 2.0**40
+    out = np.floor(values / values.sum() * unit)
+    out[out.argmax()] += unit - out.sum()
+    return np.asarray(out / unit)
+
+
+def _levelled(
+    asked: Asked, pool: Floats, columns: Floats, weights: Floats, clock: Clock
+) -> tuple[Asked, Floats, Floats]:
+    """A population where the variance is largest, and weights of columns that are good there and at
+    no other much worse: people move to where the slope is steepest, and mechanisms are averaged.
+
+    The game is convex in mechanisms and concave in populations, so that averages do (Freund and
+    Schapire 1999).
+    """
+    people, gram = asked.population, asked.survey.gram
+    mean, used, total = np.zeros(len(people)), np.zeros(len(pool)), 0.0
+    best = (np.inf, asked, columns, weights)
+    for step in range(_TURNS):
+        scaled = pool / (pool @ people)[:, None]
+        found = weighed(asked.wanted, scaled, 1e-4)
+        if found is None or clock.remaining() <= 0:
+            break
+        shares = found.weights / (pool @ people)
+        matrix = (pool * shares[:, None]).T
+        near = estimator(matrix, people)
+        slopes = matrix @ ((gram @ near) * near).sum(axis=0) - 2 * gram @ people
+        mean, used, total = mean + people * (step + 1), used + shares * (step + 1), total + step + 1
+        level, at = used / total, whole_shares(mean / total)
+        worst = spread_value(replace(asked.survey, population=None), (pool * level[:, None]).T, at)
+        if worst < best[0]:
+            best = worst, replace(asked, population=at), pool, level
+        move = (slopes - people @ slopes) / max(float(np.ptp(slopes)), 1e-300)
+        people = people * np.exp(move * np.sqrt(np.log(len(people)) / (step + 1)))
+        people /= people.sum()
+    clock.report(f"variance of the worst population {best[0]:.6g}")
+    _, asked, columns, weights = best
+    kept = weights > _LITTLE * weights.max()
+    return asked, columns[kept], weights[kept]
+
+
+def _told_apart(asked: Asked, columns: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """With a little of a mechanism that tells all secrets apart, where these columns hardly do."""
+    scaled = weights / (columns @ asked.population)
+    values = np.linalg.eigvalsh((columns.T * scaled) @ columns)
+    if values[0] > _TOLD * values[-1]:
+        return columns, weights
+    matrix = asked.factor**-0.45
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    more = np.full(len(matrix), _HELD)
+    return np.vstack([columns, matrix.T]), np.concatenate([(1 - _HELD) * weights, more])
+
+
+def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
+    """Without columns that hardly count, where the others do as well."""
+    columns, weights, value = best.columns, best.weights, best.value
+    for least in (1e-3, 1e-4, _LITTLE):
+        kept = best.weights > least * best.weights.max()
+        if kept.all():
+            continue
+        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, _TIGHT) / 20)
+        if again is not None and again.value <= value * (1 + asked.gap / 20 + 1e-6):
+            return again.columns, again.weights
+    return columns, weights
+
+
+def proof_of(
+    asked: Asked, found: Found, forms: list[PieceProof]
+) -> Callable[[Floats], VarianceProof]:
+    """What proves the bound, for whatever estimate of a design."""
+    done = []
+    for form, weight, free in zip(forms, found.weights, found.free, strict=True):
+        ends = form.rows
+        factor = asked.factor
+        n = len(factor)
+        if form.form == "levels":
+            factor = np.pad(factor, (0, 1), constant_values=float(factor[0, 1]))
+            factor[n] = 1.0
+        own = np.concatenate([weight, free])
+        if form.form == "facet":
+            own = own * form.weight
+        scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
+        done.append(form._replace(weight=own / scale))
+    pairs = np.argwhere(needed(asked.factor))
+    if forms[0].form == "levels":
+        pairs = np.argwhere(~np.eye(len(asked.factor), dtype=bool))
+    inverse = np.linalg.inv(found.information)
+    inverse = (inverse + inverse.T) / 2
+    return lambda estimate: VarianceProof(
+        estimate, asked.population, inverse, found.prices, pairs, tuple(done)
+    )
+
+
+def _released(
+    problem: Problem,
+    columns: Floats,
+    weights: Floats,
+    proof: Callable[[Floats], VarianceProof],
+    gap: float,
+    clock: Clock,
+) -> Design:
+    """The design of columns: its reports are numbered, and each has the loss of the observable that
+    fits it best."""
+    matrix = (columns * weights[:, None]).T
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    prior, loss = problem.prior.weights, problem.loss_matrix
+    labels = ((prior[:, None] * loss).T @ matrix).argmin(axis=0)
+    reports = Domain([f"{k + 1}" for k in range(len(labels))])
+    stated = Problem(
+        problem.prior,
+        loss[:, labels],
+        reports,
+        objective=problem.objective,
+        constraints=problem.constraints,
+        title=problem.title,
+    )
+    statement = stated.statement
+    given = Inequalities.of(statement)
+    repaired = repair(given, Cone.of(given), matrix)
+    found = None
+    if repaired is not None:
+        found = release(given, repaired, constant_anchors(statement, repaired))
+    if found is None:
+        raise SolverError("no matrix in whole numbers passed", where="objective")
+    people = proof(np.zeros((0, 0))).population
+    made = proof(estimator(found.exact.matrix, people))
+    multipliers = Multipliers(variance=made)
+    bound = lower_bound(statement, multipliers)
+    return feasible_design(
+        stated, found, bound, multipliers, clock, gap=gap, engine=ENGINE,
+        engine_reason="a variance: a program over symmetric matrices, rounded to extreme columns",
+    )  # fmt: skip

@@ -1,0 +1,24 @@
+"""Surveys with private reports: how many people, and which mechanism. Every name is imported on
+first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optmech.base.names import lazily
+
+if TYPE_CHECKING:
+    from optmech_surveys.numbers import (
+        duchi as duchi,
+        hybrid as hybrid,
+        piecewise as piecewise,
+    )
+    from optmech_surveys.peers import (
+        hadamard as hadamard,
+        subset_selection as subset_selection,
+        unary_encoding as unary_encoding,
+    )
+    from optmech_surveys.planning import Plan as Plan, Row as Row, plan as plan
+else:
+    __getattr__, __dir__ = lazily(__name__)
