@@ -75,7 +75,7 @@ def stream_of(path: str, most: int = MOST_BYTES) -> BinaryIO:
     return stream
 
 
-def part_of(stream: BinaryIO, size: int) -> bytes:
+def part_of(stream: BinaryIO | gzip.GzipFile, size: int) -> bytes:
     """The next bytes; refused where none are there yet, as of the kernel's messages."""
     found: bytes | None = stream.read(size)
     if found is None:
