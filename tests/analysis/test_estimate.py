@@ -119,7 +119,7 @@ def test_bootstrap_intervals_cover_and_repeat() -> None:
 
 def test_counts_in_every_form(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    from optmech.analysis.estimate import read_counts
+    from optmech.analysis.counts import read_counts
 
     m = om.mechanisms.randomized_response(om.Domain([10, 20, 30]), 1.0)
     by_label = {20: 7, 10: 5}
@@ -135,7 +135,7 @@ def test_counts_in_every_form(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_answered_with_places(tmp_path: Path) -> None:
-    from optmech.analysis.estimate import read_counts
+    from optmech.analysis.counts import read_counts
 
     line = om.Domain("ab")
     m = om.mechanisms.randomized_response(line, 1.0)

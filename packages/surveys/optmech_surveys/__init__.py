@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     )
     from optmech_surveys.peers import (
         hadamard as hadamard,
-        subset_selection as subset_selection,
         unary_encoding as unary_encoding,
     )
-    from optmech_surveys.planning import Plan as Plan, Row as Row, plan as plan
+    from optmech_surveys.planning import Plan as Plan, Row as Row, plan_survey as plan_survey
 else:
     __getattr__, __dir__ = lazily(__name__)

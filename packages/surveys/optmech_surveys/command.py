@@ -24,7 +24,7 @@ def run(args: Namespace) -> Answer:
     """Always 0: plans are reported, not judged."""
     from optmech.exact.number import float_of
     from optmech.files.load import load_problem
-    from optmech_surveys.planning import plan
+    from optmech_surveys.planning import plan_survey
 
     claim_outputs(args, [args.problem])
     asked = {
@@ -35,7 +35,7 @@ def run(args: Namespace) -> Answer:
         float_of(getattr(args, own), f"--{own}", positive=True) for own in ("level", "gap")
     )
     note("designing a mechanism, and comparing those in use")
-    found = plan(load_problem(args.problem), **asked, level=level, gap=gap)
+    found = plan_survey(load_problem(args.problem), **asked, level=level, gap=gap)
     if args.output:
         found.design.save(args.output)
     best = found.rows[0]

@@ -9,7 +9,6 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.exact.arguments import whole
 from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
@@ -31,35 +30,6 @@ def _require_few(count: int) -> None:
             where="secrets",
             remedy="Compare mechanisms for fewer secrets",
         )
-
-
-@checked_arguments
-def subset_selection(secrets: Domain, epsilon: Number, size: int | None = None) -> Mechanism:
-    """Subset selection: a set of ``size`` secrets, e^ε times likelier where it has the own one.
-
-    By default the size is n / (e^ε + 1), rounded, or 1 where that is 0 (Ye and Barg, IEEE
-    Transactions on Information Theory 2018). ε-private for all pairs.
-
-    Raises
-    ------
-    ProblemError
-        Where there are more than 5,000 sets.
-
-    Examples
-    --------
-    >>> from optmech_surveys import subset_selection
-    >>> m = subset_selection(om.Domain(list("abcdefgh")), 1.0)
-    >>> m.matrix.shape, round(float(om.estimate.variances(m).sum()), 4)
-    ((8, 28), 22.6114)
-    """
-    n, rate = len(secrets), math.exp(float_of(epsilon, "epsilon"))
-    chosen = max(1, round(n / (rate + 1))) if size is None else whole(size, "size", most=n)
-    _require_few(math.comb(n, chosen))
-    sets = list(itertools.combinations(range(n), chosen))
-    matrix = np.ones((n, len(sets)))
-    for k, own in enumerate(sets):
-        matrix[list(own), k] = rate
-    return _made(secrets, matrix, "set")
 
 
 @checked_arguments

@@ -16,7 +16,12 @@ from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.arguments import positive, probability
 from optmech.lp.inequalities import Inequalities
-from optmech.mechanisms.discrete import exponential, geometric, randomized_response
+from optmech.mechanisms.discrete import (
+    exponential,
+    geometric,
+    randomized_response,
+    subset_selection,
+)
 from optmech.mechanisms.planar import planar_laplace
 from optmech.pipeline.solve import solve
 from optmech.problem import MinimizeVariance, Problem
@@ -25,7 +30,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech_surveys.peers import hadamard, subset_selection, unary_encoding
+from optmech_surveys.peers import hadamard, unary_encoding
 
 
 @record
@@ -58,12 +63,12 @@ class Plan(Shown):
 
     Examples
     --------
-    >>> from optmech_surveys import plan
+    >>> from optmech_surveys import plan_survey
     >>> line, d = om.Domain.range(4), om.distances.euclidean()
     >>> goal = om.MinimizeVariance("histogram")
     >>> promise = om.MetricPrivacy(1.0, d)
     >>> survey = om.Problem(om.Prior.uniform(line), d, objective=goal, constraints=[promise])
-    >>> found = plan(survey, error=0.01, gap=0.01)
+    >>> found = plan_survey(survey, error=0.01, gap=0.01)
     >>> found.rows[0].name, found.bound <= found.rows[0].variance
     ('designed', True)
     >>> found.rows[0].people == min(row.people for row in found.rows)
@@ -107,7 +112,7 @@ def _peers(problem: Problem, shared: Floats) -> Iterator[tuple[str, Callable[[],
 
 
 @checked_arguments
-def plan(
+def plan_survey(
     problem: Problem,
     *,
     people: float | None = None,
@@ -140,11 +145,11 @@ def plan(
 
     Examples
     --------
-    >>> from optmech_surveys import plan
+    >>> from optmech_surveys import plan_survey
     >>> coin, d = om.Domain(["yes", "no"]), om.distances.hamming()
     >>> goal, promise = om.MinimizeVariance(), om.DifferentialPrivacy("ln 3")
     >>> survey = om.Problem(om.Prior.uniform(coin), d, objective=goal, constraints=[promise])
-    >>> plan(survey, people=38415).rows[0].error < 0.0101
+    >>> plan_survey(survey, people=38415).rows[0].error < 0.0101
     True
     """
     goal = problem.objective

@@ -12,8 +12,7 @@ from optmech_surveys import (
     hadamard,
     hybrid,
     piecewise,
-    plan,
-    subset_selection,
+    plan_survey,
     unary_encoding,
 )
 from optmech_surveys.command import run
@@ -28,7 +27,7 @@ def test_peers_keep_their_promise_and_have_the_variances_of_their_papers() -> No
     epsilon, n = 1.0, 6
     rate = np.exp(epsilon)
     made = {
-        "subset": subset_selection(letters, epsilon, 2),
+        "subset": om.mechanisms.subset_selection(letters, epsilon, size=2),
         "unary": unary_encoding(letters, epsilon),
         "symmetric": unary_encoding(letters, epsilon, optimised=False),
         "code": hadamard(letters, epsilon),
@@ -63,18 +62,18 @@ def test_a_plan_of_a_line(tmp_path: Path) -> None:
         om.Prior.uniform(line), E, objective=om.MinimizeVariance("histogram"),
         constraints=[om.MetricPrivacy(0.3, E)],
     )  # fmt: skip
-    found = plan(survey, error=0.05, gap=1e-2)
+    found = plan_survey(survey, error=0.05, gap=1e-2)
     rows = {row.name: row for row in found.rows}
     assert rows["truncated geometric"].variance == pytest.approx(311, abs=1)
     assert rows["designed"].variance == pytest.approx(95.33, rel=0.01)
     assert not np.isfinite(rows["least loss"].variance)
     assert np.isfinite(rows["exponential"].variance)
     assert min(rows, key=lambda name: rows[name].people) == "designed"
-    again = plan(survey, people=rows["designed"].people, gap=1e-2)
+    again = plan_survey(survey, people=rows["designed"].people, gap=1e-2)
     assert again.rows[0].error == pytest.approx(0.05, rel=1e-3)
     for given in ({}, {"people": 10.0, "error": 0.1}):
         with pytest.raises(om.ProblemError, match="not both"):
-            plan(survey, **given)
+            plan_survey(survey, **given)
 
 
 def test_the_command(tmp_path: Path) -> None:
