@@ -162,6 +162,8 @@ SOUND: dict[str, list[list[str]]] = {
                 ["everywhere.json", "beside.json"]],
     "estimate": [["metric.json", "seen.csv"]],
     "plan": [["metric"], ["city-asked.json"], ["mesh-asked.json"]],
+    "plan-survey": [["metric", "--people", "100"]],
+    "statement": [["metric.json", "-o", "new.md"], ["city.omm", "-o", "new.html"]],
     "compare-coarsening": [["grid-4x4"], ["metric"]],
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
                ["line.json", "--at", "1/3"], ["streets.json", "--at", "a,b,1/3"],
