@@ -158,6 +158,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "noise": om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-2),
         "Rényi noise": om.noise.rdp((2, 0.5), sensitivity=1, gap=1e-1),
         "real noise": om.noise.real(1, 0.01, cells=4),
+        "everyday noise": om.noise.histogram(1, per_person=2),
         "noise of pairs": om.noise.for_pairs(epsilon=1, sensitivity=1, gap=0.3),
         "coupling": om.mechanisms.coupling_design([PRIOR], PRIOR, E),
         "packed": om.pack(design, folder / "design.omm"),

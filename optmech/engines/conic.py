@@ -239,7 +239,7 @@ def _in_rounds(lp: BlockLP, options: Options, watched: _Watched) -> EngineResult
         watched.report(f"conic round {k + 1}: {here.cone_rows:,} pair rows, gap {watched.gap:.2g}")
         if watched.gap <= options.gap or watched.should_stop() or watched.point is None:
             break
-        missed = separate(lp.cone, watched.point.z[: lp.secrets]) & allowed & ~active
+        missed = separate(lp.cone, watched.point.z[: lp.secrets], allowed) & ~active
         if not missed.any():
             break
         active = active | missed

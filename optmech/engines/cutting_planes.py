@@ -105,7 +105,7 @@ def in_rounds(joining: Joining, near: Bools, options: Options, monitor: Monitor)
         outcome = Outcome.STOPPED
         if gap <= options.gap or monitor.should_stop():
             break
-        found = separate(lp.cone, point.z[: lp.secrets]) & allowed & ~active
+        found = separate(lp.cone, point.z[: lp.secrets], allowed) & ~active
         active |= found
         grown = joining.grow(point) or found.any()
         stalled = stalled + 1 if gap > _PROGRESS * best else 0
@@ -127,12 +127,14 @@ def nearest_pairs(cone: PairCone, count: int) -> Bools:
     return np.asarray(cone.log_ratio <= limit * (1 + 1e-9))
 
 
-def separate(cone: PairCone, columns: Floats) -> Bools:
-    """For every block, the tightest pair at each first and each second end, if it is violated
-    or nearly active. Works through all pairs."""
+def separate(cone: PairCone, columns: Floats, allowed: Bools) -> Bools:
+    """For every block, the tightest of its ``allowed`` pairs at each first and each second end, if
+    it is violated or nearly active. Works through all pairs."""
     positive = np.maximum(columns, 1e-300)
     with np.errstate(over="ignore"):
         ratio = np.exp(-cone.log_ratio)[:, None] * positive[cone.i] / positive[cone.j]
+    # a pair that does not count in a block may not hide one that does
+    ratio[~allowed] = 0.0
     tight = ratio > 1 - NEARLY_ACTIVE
     return tight & (_is_largest(ratio, cone.i) | _is_largest(ratio, cone.j))
 

@@ -1,7 +1,7 @@
 """Columns of private mechanisms that carry the most information: extreme rays of the cone, drawn
 with the signs of a Gaussian, improved by local search, and the best weights of all together.
 
-What is found is a proposal; ``docs/theory/surveys.md`` says why extreme rays suffice.
+What is found is a proposal; ``docs/theory/least-variance.md`` says why extreme rays suffice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Pieces of the cone of columns that a bound is proved on: all of it, the facets of one secret, or
-columns of two values (``docs/theory/surveys.md``)."""
+columns of two values (``docs/theory/least-variance.md``)."""
 
 from __future__ import annotations
 

@@ -122,6 +122,9 @@ _FEW = 2
 """Shifts that are composed for a lower end: the largest, and of noise with two sides both ways."""
 
 
+_GIVE = "Give what om.noise.optimal, real or histogram return"
+
+
 def compose(noises: Iterable[Any]) -> Composition:
     """What numbers reveal together of which each is released with its own noise: with what
     ``om.noise.optimal``, ``real``, ``rdp`` and others return, or ``histogram`` and others, of which
@@ -133,6 +136,8 @@ def compose(noises: Iterable[Any]) -> Composition:
     >>> print(round(om.noise.compose([counts]).epsilon(0.0001).upper, 2))
     1.0
     """
+    if not isinstance(noises, Iterable) or isinstance(noises, str):
+        raise ProblemError("is no list of noise", where="noises", remedy=_GIVE)
     found: Counter[LatticeNoise] = Counter()
     for k, noise in enumerate(noises):
         if isinstance(noise, Release):
@@ -142,11 +147,7 @@ def compose(noises: Iterable[Any]) -> Composition:
         elif isinstance(noise, LatticeNoise):
             found[noise] += getattr(noise, "releases", 1)
         else:
-            raise ProblemError(
-                "is no noise of numbers",
-                where=f"noises[{k}]",
-                remedy="Give what om.noise.optimal, real or histogram return",
-            )
+            raise ProblemError("is no noise of numbers", where=f"noises[{k}]", remedy=_GIVE)
     total = sum(found.values())
     if not 0 < total <= MOST_NOISES:
         raise ProblemError(

@@ -16,7 +16,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError
-from optmech.exact.arguments import probability, whole
+from optmech.exact.arguments import one_of, probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
@@ -503,10 +503,7 @@ def _several(count: int, most: Fraction | int, norm: str) -> str:
 
 
 def _is_replaced(change: str) -> bool:
-    if change not in _WAYS:
-        raise ProblemError(
-            f"{change[:40]!r} is no change", where="change", remedy=f"Give one of {list(_WAYS)}"
-        )
+    one_of(change, _WAYS, "change")
     return change == "replace"
 
 

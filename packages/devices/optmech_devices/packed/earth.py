@@ -169,6 +169,9 @@ class Earth(ReadOnly):
     True
     >>> earth.reports(np.array([here, here]), np.zeros((2, earth.draw_bytes), np.uint8)).shape
     (2,)
+    >>> zeros = bytes(earth.draw_bytes)
+    >>> earth.report_of(here, zeros) == earth.report(here, zeros)
+    True
     >>> earth.number(here) == here  # cells are numbers
     True
     >>> round(earth.accuracy(here))  # metres

@@ -162,7 +162,7 @@ def protect(
     rate = None if promise is None else promise.epsilon
     reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
     kept, unveiled = _listed(keep), _listed(keep_place)
-    pairs = tuple((str(one), str(other)) for one, other in pair)
+    pairs = _pairs(pair)
     asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, pairs, unveiled)
     spending = Spending(
         per if isinstance(per, Hashable) else None,
@@ -395,6 +395,16 @@ def _geo(run: _Run, data: Any) -> Any:
 def _cells_of(data: Any) -> Callable[[Any], Any]:
     """The cells of a column by its name."""
     return lambda name: data[name].to_numpy()
+
+
+def _pairs(given: object) -> tuple[tuple[str, str], ...]:
+    """Names of two columns each. Raises ProblemError for anything else."""
+    listed = given if isinstance(given, list | tuple) else None
+    if listed is None or not all(isinstance(p, list | tuple) and len(p) == 2 for p in listed):
+        raise ProblemError(
+            "are no pairs of columns", where="pair", remedy='Give them as [("to x", "to y")]'
+        )
+    return tuple((str(one), str(other)) for one, other in listed)
 
 
 def _listed(names: Names) -> tuple[str, ...]:
