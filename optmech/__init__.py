@@ -19,9 +19,9 @@ Names in signatures that stand for several types:
 * ``Gain``: "identity", or an array of shape (guesses, secrets) with what each guess earns.
 * ``Divergence``: the name of a divergence, or a function of two arrays. ``Function``: a convex
   function of one.
-* ``LossLike``: "absolute", "square", "threshold", a table, or a function of the noise; ``Loss`` one of
-  the first two. ``Curve`` or ``Pairs``: several pairs (ε, δ), all of which hold; of distributions,
-  ``Pairs`` are those that are told apart.
+* ``LossLike``: "absolute", "square", "threshold", a table, or a function of the noise; ``Loss`` is
+  one of the first two. ``Curve`` or ``Pairs``: several pairs (ε, δ), all of which hold; of
+  distributions, ``Pairs`` are those that are told apart.
 * ``Shares``, ``RationalPlan``: a distribution, and a transport plan, in fractions.
 * ``Multipliers``, ``NoiseMultipliers``, ``Tangents``: what proves a lower bound; they need not be
   trusted.

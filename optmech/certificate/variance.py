@@ -1,5 +1,6 @@
 """The variance of a statistic's best unbiased estimate: an upper figure of a released matrix, and a
-lower bound of every mechanism's, both decided in whole numbers (``docs/theory/least-variance.md``)."""
+lower bound of every mechanism's, both decided in whole numbers (theory: "The least variance of a
+statistic")."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Of designs for statistics: the variance of an estimate, and a bound of every mechanism's
-(theory, "Designs for statistics").
+(theory, "The least variance of a statistic").
 
 A symmetric form is proved to be positive semidefinite as L Lᵀ and a rest whose diagonal is at least
 the sum of the sizes beside it. L comes from floats, and whether it will do is decided exactly.
