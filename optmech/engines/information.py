@@ -2,10 +2,10 @@
 
 The information matrix X = Σ_o v_o v_oᵀ / (πᵀv_o) of a private mechanism satisfies X π = 1, and
 (a·v)(b·v) >= 0 for any two rows of the cone of its columns. So tr(S X⁻¹) has a least value among
-all such matrices, which is a lower bound of every mechanism's (theory: "A bound of every mechanism").
-Columns may be divided among pieces of the cone; then X is a sum of a matrix for each. Newton's method
-follows the path of the logarithmic barrier, whose points have multipliers with positive definite
-slack: those are a proof as they are. What is found here is a proposal.
+all such matrices, which is a lower bound of every mechanism's (theory: "A bound of every
+mechanism"). Columns may be divided among pieces of the cone; then X is a sum of a matrix for each.
+Newton's method follows the path of the logarithmic barrier, whose points have multipliers with
+positive definite slack: those are a proof as they are. What is found here is a proposal.
 """
 
 from __future__ import annotations

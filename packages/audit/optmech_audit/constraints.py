@@ -35,7 +35,7 @@ from optmech_audit.inequalities import (
     Fixed,
     Information,
     Lifted,
-    Linear,
+    LinearRows,
     LossLimit,
     Ratios,
     Row,
@@ -442,7 +442,7 @@ def linear(stated: Statement, c: Body) -> Inequalities:
         slack = ZERO if equal is None else tolerance.factor * Fraction(largest)
         row.sort(key=lambda entry: entry[:2])
         out.append(Row(row, lower[r // times], upper[r // times], slack))
-    yield Linear(out)
+    yield LinearRows(out)
 
 
 def ratios(stated: Statement, c: Body) -> Inequalities:

@@ -19,7 +19,7 @@ from optmech_audit.document import (
     text,
     whole,
 )
-from optmech_audit.inequalities import Bias, Fixed, Guess, Linear, LossLimit, Ratios, blind
+from optmech_audit.inequalities import Bias, Fixed, Guess, LinearRows, LossLimit, Ratios, blind
 from optmech_audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
 from optmech_audit.networks import outside
 from optmech_audit.numbers import (
@@ -253,7 +253,7 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
                 seen = [v for v, may in paired(part.reported, ok) if may]
                 if not min(seen) - part.most.high <= meant <= max(seen) + part.most.high:
                     return f"constraints[{k}]: a mean that no reports have"
-        if isinstance(part, Linear) and possible and part.impossible(stated.allowed):
+        if isinstance(part, LinearRows) and possible and part.impossible(stated.allowed):
             return f"constraints[{k}]: a sum beyond its limit for any mechanism"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"

@@ -446,7 +446,7 @@ class Row(NamedTuple):
         )
 
 
-class Linear(NamedTuple):
+class LinearRows(NamedTuple):
     """Inequalities over the probabilities."""
 
     rows: list[Row]
@@ -504,7 +504,7 @@ class Fixed(NamedTuple):
 
 
 Pushed = Lifted | Approximate | Divergences | Information
-Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias | Linear
+Charged = Ratios | Pushed | Distortion | Leakage | LossLimit | Bias | LinearRows
 Part = Charged | Support | Fixed
 Families = dict[str, type[Charged]]
 FAMILIES: Families = {
@@ -513,7 +513,7 @@ FAMILIES: Families = {
 }  # fmt: skip
 # entries of files whose constraints need them
 ADDED: Families = {
-    "leakage": Leakage, "bias": Bias, "information": Information, "linear": Linear,
+    "leakage": Leakage, "bias": Bias, "information": Information, "linear": LinearRows,
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from optmech_audit.inequalities import (
     NEAR,
     Bias,
     Fixed,
-    Linear,
+    LinearRows,
     LossLimit,
     Part,
     Ratios,
@@ -148,7 +148,7 @@ class Statement:
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(
-            isinstance(part, LossLimit | Support | Bias | Linear) for _, part in self.parts
+            isinstance(part, LossLimit | Support | Bias | LinearRows) for _, part in self.parts
         )
         need(not self.attacked or limiting, "distortion or leakage without a limit on loss")
         masks = [part.mask for part in self.of(Support)]

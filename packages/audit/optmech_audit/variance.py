@@ -32,9 +32,9 @@ from optmech_audit.places import Places
 NAMES = ("histogram", "cdf", "ranges", "marginals", "mean")
 FORMS = ("cone", "levels", "facet")
 SHIFTS = (2.0**-20, 2.0**-30, 2.0**-38, 2.0**-44)
-DIGITS = 62
+OF_FACTOR = 62
 ROOT_BITS = 128
-Pair = tuple[int, int]
+RowPair = tuple[int, int]
 
 
 class Survey(NamedTuple):
@@ -54,7 +54,7 @@ class Survey(NamedTuple):
 
 class Piece(NamedTuple):
     form: str
-    facet: Pair | None
+    facet: RowPair | None
     rows: list[tuple[int, int, int, int]]
     weight: Vector
 
@@ -64,7 +64,7 @@ class Proof(NamedTuple):
     population: Vector
     inverse: Matrix
     prices: Vector
-    pairs: list[Pair]
+    pairs: list[RowPair]
     pieces: list[Piece]
 
 
@@ -257,7 +257,7 @@ def bound_of(
     return value - spread(people, survey.gram)
 
 
-def require_complete(known: dict[Pair, Fraction], pieces: list[Piece], n: int) -> None:
+def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int) -> None:
     """Every extreme ray of the columns lies in a piece: all of them in the whole cone; where one
     factor holds for all pairs, each has two values; and on a limit of any secret, of either way,
     where it has limits both ways."""
@@ -278,7 +278,7 @@ def require_complete(known: dict[Pair, Fraction], pieces: list[Piece], n: int) -
         raise Fault("limits of a secret are missing among the pieces")
 
 
-def holds(slack: Dyadic, piece: Piece, known: dict[Pair, Fraction], n: int) -> bool:
+def holds(slack: Dyadic, piece: Piece, known: dict[RowPair, Fraction], n: int) -> bool:
     """Whether the slack, less what products of limits take, is positive semidefinite there."""
     factors, size = dict(known), n
     if piece.form == "levels":
@@ -321,7 +321,7 @@ def is_positive(form: Dyadic) -> bool:
         low = factored(near, shift)
         if low is None:
             continue
-        square = Dyadic(low, DIGITS).times(Dyadic(low, DIGITS).turned)
+        square = Dyadic(low, OF_FACTOR).times(Dyadic(low, OF_FACTOR).turned)
         rest = Dyadic(own, unit).less(square)
         if all(2 * row[k] >= sum(map(abs, row)) for k, row in enumerate(rest.rows)):
             return True
@@ -346,4 +346,4 @@ def factored(near: list[list[float]], shift: float) -> Rows | None:
             return None
         low.append([*new, math.sqrt(rest)])
     size = len(near)
-    return [[*(round(v * 2.0**DIGITS) for v in row), *[0] * (size - len(row))] for row in low]
+    return [[*(round(v * 2.0**OF_FACTOR) for v in row), *[0] * (size - len(row))] for row in low]
