@@ -21,6 +21,7 @@ from optmech_devices.packed.documents import mechanism_of
 from optmech_devices.packed.file import Parts, Table, decode_parts, encode_parts
 
 import optmech as om
+from optmech.problem.promised import Measure
 
 VECTORS = Path(__file__).parents[2] / "packages/devices/tests/packed/vectors"
 Pair = tuple[int, int]
@@ -32,7 +33,9 @@ def made(
 ) -> om.PackedMechanism:
     """A packed mechanism of these whole numbers, through a file."""
     header = om.load_packed(VECTORS / "line.omm").header
-    stated = replace(header.promises[0], epsilon=rate)
+    name = "haversine" if domain.coordinates == "lonlat" else "euclidean"
+    measure = Measure.called(name, "km" if name == "haversine" else domain.unit, domain)
+    stated = replace(header.promises[0], epsilon=rate, measure=measure)
     header = replace(header, promises=(stated,), accuracy=None, reach=reach)
     # equal rows are stored once, and columns of nothing not at all
     distinct = sorted(set(map(tuple, rows)))
