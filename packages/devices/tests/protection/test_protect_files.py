@@ -19,7 +19,7 @@ from optmech_devices.protection.files import Asked, protect_file
 from optmech_devices.protection.flow import Flow
 from optmech_devices.protection.reporter import Reporter
 from optmech_devices.protection.spending import Spending
-from plainly import main, plainly
+from plainly import ROWS as PLAINLY, main, plainly
 
 import optmech as om
 from optmech.base.storage import written_in_parts
@@ -89,7 +89,7 @@ def test_standard_input_to_standard_output(design: str, fixes: str) -> None:
         "lon",
         "--y",
         "lat",
-        *ROWS,
+        *PLAINLY,
     ]
     done = subprocess.run(command, input=Path(fixes).read_bytes(), capture_output=True, check=True)
     assert list(csv.reader(io.StringIO(done.stdout.decode())))[1:] == CENTRES
@@ -719,7 +719,7 @@ def test_statistics_and_packed_files_are_not_loaded_for_a_design(tmp_path: Path)
         "protect",
         design,
         points,
-        *ROWS,
+        *PLAINLY,
         "-o",
         tmp_path / "out.csv",
     ]
