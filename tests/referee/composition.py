@@ -197,6 +197,19 @@ def _prior(w: World) -> om.Prior:
     return om.Prior(w.domain, w.prior)
 
 
+def _ratios(w: World) -> Made:
+    with np.errstate(divide="ignore"):
+        table = (np.log(w.rows[:, None]) - np.log(w.rows[None])).max(axis=2) * _UP + 1e-9
+    np.fill_diagonal(table, 0.0)
+
+    def kept(rows: Matrix, _: int, said: dict[str, float]) -> bool:
+        times = said["each log ratio"]
+        found = (np.log(rows[:, None]) - np.log(rows[None])).max(axis=2)
+        return bool((found <= times * table + 1e-9).all())
+
+    return Made(om.Ratios(table), {"each log ratio": 1.0}, kept, "log ratios")
+
+
 def _nothing(make: Callable[[World], om.Constraint], title: str) -> Callable[[World], Made]:
     """A kind of which nothing is promised of several reports."""
     return lambda w: Made(make(w), {}, lambda *_: True, title)
@@ -218,6 +231,11 @@ KINDS: dict[str, Callable[[World], Made]] = {
     "metric, reached": partial(_metric, which="reached"),
     "metric, delta": partial(_metric, delta=True),
     "policy graph": _policy,
+    "ratios": lambda w: _ratios(w),
+    "ratios, mixtures": _nothing(
+        lambda w: om.Ratios([9.0], of=[_laws(w)[0][0]], to=[_laws(w)[0][1]]), "log ratios"
+    ),
+    "linear": _nothing(lambda w: om.Linear(np.ones_like(w.rows), 1e6), "linear"),
     "renyi": _renyi_made,
     "maximal leakage": lambda w: _one_number(
         w, om.MaximalLeakage, "the leakage", "maximal leakage", _maximal
@@ -252,7 +270,7 @@ FOR_USE: dict[str, Callable[[World], om.Constraint]] = {
 """Kinds that promise no privacy, of one report or of several."""
 
 _SINGLE = re.compile(r"^(?:Every fresh report spends it again: )?(?P<rule>[^.]*)\. Repeat a report")
-_ADDS = re.compile(r"n times (ε|δ|the \w+)")
+_ADDS = re.compile(r"n times (ε|δ|the \w+|each log ratio)")
 
 
 def problem_of(w: World, constraints: list[om.Constraint]) -> om.Problem:
