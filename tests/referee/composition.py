@@ -207,7 +207,7 @@ def _ratios(w: World) -> Made:
         found = (np.log(rows[:, None]) - np.log(rows[None])).max(axis=2)
         return bool((found <= times * table + 1e-9).all())
 
-    return Made(om.Ratios(table), {"each log ratio": 1.0}, kept, "log ratios")
+    return Made(om.Ratios(table), {"each log ratio": 1.0}, kept, "ratios")
 
 
 def _nothing(make: Callable[[World], om.Constraint], title: str) -> Callable[[World], Made]:
@@ -231,9 +231,9 @@ KINDS: dict[str, Callable[[World], Made]] = {
     "metric, reached": partial(_metric, which="reached"),
     "metric, delta": partial(_metric, delta=True),
     "policy graph": _policy,
-    "ratios": lambda w: _ratios(w),
+    "ratios": _ratios,
     "ratios, mixtures": _nothing(
-        lambda w: om.Ratios([9.0], of=[_laws(w)[0][0]], to=[_laws(w)[0][1]]), "log ratios"
+        lambda w: om.Ratios([9.0], of=[_laws(w)[0][0]], to=[_laws(w)[0][1]]), "ratios"
     ),
     "linear": _nothing(lambda w: om.Linear(np.ones_like(w.rows), 1e6), "linear"),
     "renyi": _renyi_made,
