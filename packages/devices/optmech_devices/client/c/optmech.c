@@ -2083,6 +2083,46 @@ static const char *promise_of(const uint8_t *map)
     return details_of(entry(map, "details"));
 }
 
+static int alike(const uint8_t *a, const uint8_t *b)
+{
+    item one = read_item(a), two = read_item(b);
+    return one.argument == two.argument && !memcmp(one.next, two.next, (size_t)one.argument);
+}
+
+/* Whether there is such a distance between the places, or points of the mesh, that are held. */
+static int is_proper(const uint8_t *map, const uint8_t *held, const optmech_mechanism *m)
+{
+    const uint8_t *name = entry(map, "name"), *unit = entry(map, "unit"), *course = entry(map, "course");
+    /* hexagons have no entry for their unit */
+    const uint8_t *own = entry(held, "unit"), *lengths = IS_MESH(m) ? entry(held, "lengths") : NULL;
+    int km = says(unit, "km"), same = own ? alike(unit, own) : km, degrees = m->secrets.degrees;
+    int boxed = !IS_MESH(m) && degrees && m->secrets.kind == OPTMECH_GRID;
+    int globe = says(name, "haversine") && km && says(course, "great circle");
+    int straight = says(name, "euclidean"), sums = says(name, "manhattan");
+    if (lengths && !is_null(lengths)) return says(name, "roads") && says(course, "roads") && same;
+    if (IS_MESH(m)) return degrees ? globe : straight && says(course, "straight") && same;
+    if (says(name, "haversine")) return globe && degrees && !boxed;
+    if (says(name, "graph") || says(name, "roads")) return (same || says(unit, "")) && says(course, "");
+    if (!straight && !sums) return says(unit, "") && says(course, "");
+    if (boxed) return same && says(course, sums ? "" : "flat");
+    return !degrees && same && says(course, sums ? "manhattan" : "straight");
+}
+
+/* A promise holds between what the file has, and by the distance and unit of its places or mesh. */
+static const char *grounded(const uint8_t *map, const uint8_t *promise, const optmech_mechanism *m)
+{
+    const uint8_t *scope = entry(promise, "scope"), *measure = entry(promise, "measure");
+    int every = says(scope, "every point"), places = !IS_MESH(m) && !IS_EARTH(m);
+    NEED(!every || !places, "has a promise between what is not there");
+    NEED(!says(scope, "cells") || (places && m->secrets.kind == OPTMECH_GRID),
+         "has a promise between what is not there");
+    NEED(!says(scope, "use") || is_null(entry(promise, "epsilon")), "has an epsilon of what is for use alone");
+    if (is_null(measure) || IS_EARTH(m) || (IS_MESH(m) && !every)) return NULL;
+    NEED(is_proper(measure, entry(map, places ? "secrets" : "mesh"), m),
+         "has a promise by another distance or unit than its places");
+    return NULL;
+}
+
 static const char *prior_of(const uint8_t *map)
 {
     static const char *const names[] = {"places", "entropy", "seen", "blind", "date", NULL};
@@ -2109,7 +2149,10 @@ static const char *said_of(const uint8_t *map, optmech_mechanism *m)
     m->promises.at = at;
     m->promises.size = (size_t)list.argument;
     at = list.next;
-    for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) TRY(promise_of(at));
+    for (uint64_t k = 0; k < list.argument; k++, at = behind(at)) {
+        TRY(promise_of(at));
+        TRY(grounded(map, at, m));
+    }
     TRY(prior_of(entry(map, "prior")));
     TRY(entries_are(loss, costs));
     TRY(one_of(entry(loss, "objective"), objectives));
