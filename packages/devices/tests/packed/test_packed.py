@@ -246,7 +246,6 @@ def test_odds_and_the_best_guess_are_those_of_the_bytes(packed: Path, grid: om.D
     for name, value in (
         ("promises", [{**promise, "epsilon": promise["epsilon"] * 0.99}]),
         ("promises", [{**promise, "repeats": "unknown"}]),
-        ("promises", [{**promise, "measure": {**promise["measure"], "course": "straight"}}]),
         ("promises", []),
         ("prior", {**prior, "seen": prior["seen"] * 0.99}),
         ("prior", {**prior, "blind": 0.99}),
