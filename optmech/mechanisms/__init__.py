@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from optmech.base.names import lazily
 
 if TYPE_CHECKING:
+    from optmech.mechanisms.baselines import known as known
     from optmech.mechanisms.coarsening import (
         dense_areas as dense_areas,
         offset_snapped as offset_snapped,
         rounded_degrees as rounded_degrees,
         snapped as snapped,
     )
-    from optmech.mechanisms.composed import composed as composed
+    from optmech.mechanisms.composition import composed as composed
     from optmech.mechanisms.discrete import (
         exponential as exponential,
         geometric as geometric,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         subset_selection as subset_selection,
         tight_constraints as tight_constraints,
     )
-    from optmech.mechanisms.known import known as known
     from optmech.mechanisms.planar import (
         planar_gaussian as planar_gaussian,
         planar_geometric as planar_geometric,
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     )
 else:
     # before the modules of these names take their place
-    from optmech.mechanisms.composed import composed  # noqa: F401
-    from optmech.mechanisms.known import known  # noqa: F401
     from optmech.mechanisms.tupling import tupling  # noqa: F401
 
     __getattr__, __dir__ = lazily(__name__)

@@ -12,7 +12,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
-from optmech.mechanisms.known import KNOWN, known, require_name
+from optmech.mechanisms.baselines import KNOWN, known, require_name
 from optmech.pipeline.solve import solve
 from optmech.problem import Constraint, Problem
 from optmech.spaces.arguments import checked_arguments
