@@ -151,6 +151,8 @@ class Release(Shown):
         if not isinstance(values, Iterable) or isinstance(values, str):
             return self.release([values], seed=seed)[0]
         given = list(values)
+        if seed is not None:
+            seed = whole(seed, "seed", 0)
         return [
             _drawn(noise, value, None if seed is None else seed + k)
             for k, (noise, value) in enumerate(zip(self._of(len(given)), given, strict=True))
