@@ -139,8 +139,8 @@ def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
     started = "Design(optimal, verified, 9 secrets, 9 observables, best guess right 100 %, "
     assert repr(design).startswith(f"{started}without a report 11.1 %, loss 0,")
     stated = om.solve(om.Problem(small.prior, km, constraints=[om.MetricPrivacy(1, km)]))
-    said = "ε = 1 per unit of euclidean distance between centres of cells, n reports n ε, best guess"
-    assert f"{said} right 37.3 %" in repr(stated)
+    said = "ε = 1 per unit of euclidean distance between centres of cells, n reports n ε, best"
+    assert f"{said} guess right 37.3 %" in repr(stated)
     assert len(repr(design.certificate)) < 800
     for part in (problem.prior, *problem.constraints, grid):
         assert len(repr(part)) < 500
