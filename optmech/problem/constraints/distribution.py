@@ -259,7 +259,7 @@ class DistributionPrivacy(Constraint):
         return self.scale or (1.0,) * len(self.pairs)
 
     def resolved(self, space: Space) -> Self:
-        """This constraint with the Wasserstein distances of its pairs as numbers."""
+        """The constraint with the Wasserstein distances of its pairs as numbers."""
         if not isinstance(self.scale, str) or self.distance is None:
             return self
         from optmech.transport import wasserstein
