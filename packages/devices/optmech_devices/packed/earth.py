@@ -35,6 +35,7 @@ from optmech_devices.packed.file import (
     little_endian,
     one_draw,
     payload_of,
+    require_grounded,
     sealed,
     unsealed,
     verified,
@@ -463,6 +464,7 @@ def _decoded(content: bytes) -> tuple[Header, Rings, int]:
     header = read_header(body, 1)
     if header.snap is None:
         raise ProblemError("is no number", where="snap")
+    require_grounded(header.promises, None)
     _require_proved(header, rings, bands)
     return header, rings, bands
 

@@ -277,18 +277,19 @@ def _decoded(content: bytes) -> Parts:
     return Parts(header, places, reports, row_of, table, content[-DIGEST:])
 
 
-def require_grounded(promises: Sequence[Clause], held: Domain | Mesh) -> None:
+def require_grounded(promises: Sequence[Clause], held: Domain | Mesh | None) -> None:
     """Raise ProblemError where promises are said to hold between what the file does not have, or by
-    another distance or unit than those of its places or its mesh."""
+    another distance or unit than those of its places or its mesh; None stands for the earth."""
     mesh = held if isinstance(held, Mesh) else None
     for clause in promises:
         every, own = clause.scope == "every point", clause.measure
         cells = clause.scope == "cells"
-        if (every and mesh is None) or (cells and not isinstance(held, Grid)):
+        nowhere = every and mesh is None and held is not None
+        if nowhere or (cells and not isinstance(held, Grid)):
             raise ProblemError("hold between what is not there", where="promises")
         if clause.scope == "use" and clause.epsilon is not None:
             raise ProblemError("state an ε of what is for use alone", where="promises")
-        if own is None or (mesh is not None and not every):
+        if own is None or held is None or (mesh is not None and not every):
             continue
         if not _proper(own, held):
             raise ProblemError("are by another distance or unit than places", where="promises")
