@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from optmech_traces.files import read as read_trace, trace_names
 
+import optmech as om
 from optmech import traces
 from optmech.base.extensions import gallery_of
 from optmech.base.machine import data_folder
@@ -315,3 +316,11 @@ def test_the_noise_of_a_trace_is_no_output(
         assert status == 2
         assert "input file" in err
     assert noise.read_bytes() == held
+
+
+@pytest.mark.parametrize(("times", "said"), [([1.0, 7.57374, 7.57374], "repeats"),
+                                             ([1.0, 7.57374, 2.5], "is before")])  # fmt: skip
+def test_times_in_messages_are_not_quoted(times: list[float], said: str) -> None:
+    with pytest.raises(om.ProblemError, match=f"^times\\[2\\]: {said} the time") as caught:
+        om.traces.GaussianPrior(np.array(times), om.traces.rbf(1.0))
+    assert "7.57" not in str(caught.value)

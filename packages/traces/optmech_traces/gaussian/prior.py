@@ -153,7 +153,7 @@ def increasing(times: ArrayLike) -> Floats:
         k = int(np.flatnonzero(steps <= 0)[0]) + 1
         what = "repeats" if moments[k] == moments[k - 1] else "is before"
         raise ProblemError(
-            f"{moments[k]:g} {what} the time {moments[k - 1]:g} that precedes it",
+            f"{what} the time that precedes it",
             where=f"times[{k}]",
             remedy="Sort the times, and keep one position for each",
         )
