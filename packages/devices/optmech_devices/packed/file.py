@@ -273,8 +273,9 @@ def _decoded(content: bytes) -> Parts:
     header = read_header(body, len(table.columns))
     if same is None and header.snap is None:
         raise ProblemError("is missing", where="snap")
-    require_grounded(header.promises, places.mesh if isinstance(places, Weights) else places)
-    return Parts(header, places, reports, row_of, table, content[-DIGEST:])
+    parts = Parts(header, places, reports, row_of, table, content[-DIGEST:])
+    require_grounded(header.promises, parts.held)
+    return parts
 
 
 def require_grounded(promises: Sequence[Clause], held: Domain | Mesh | None) -> None:
