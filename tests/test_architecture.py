@@ -35,8 +35,8 @@ TAKEN = {
         spaces.tables
     """,
     "optmech_noise": """
-        base.arrays base.bisection base.highs base.machine base.names base.read_only base.shown
-        base.storage certificate.check certificate.objective certificate.proved cli.output
+        base.arrays base.bisection base.highs base.machine base.names base.numerals base.read_only
+        base.shown base.storage certificate.check certificate.objective certificate.proved cli.output
         designs.design errors exact.arguments exact.codec exact.exponentials exact.number
         exact.numerators exact.ratios.pairs exact.rounding exact.sampler exchange.measurement
         mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
@@ -49,7 +49,8 @@ TAKEN = {
         spaces.mechanism spaces.prior
     """,
     "optmech_traces": """
-        base.arrays base.bisection base.conic base.labels base.names base.read_only base.shown
+        base.arrays base.bisection base.conic base.labels base.names base.numerals base.read_only
+        base.shown
         base.storage certificate.statement cli.inputs cli.output designs.design errors
         exact.arguments exact.exponentials exact.number exact.ratios.hockey_stick
         exact.ratios.wide exact.rounding files.domains files.gallery files.metrics files.place

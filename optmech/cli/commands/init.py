@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmech.base.numerals import float_of_text
 from optmech.cli.inputs import option, pairs_of
 from optmech.cli.output import Answer, claim_outputs, note
 from optmech.errors import ProblemError
@@ -173,7 +174,7 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
 
     found = _LENGTH.fullmatch(text)
     try:
-        value = float(found[1]) if found else math.nan
+        value = float_of_text(found[1]) if found else math.nan
     except ValueError:
         found = None
     if found is None:

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.numerals import float_of_text
 from optmech.cli.inputs import option
 from optmech.cli.output import (
     Answer,
@@ -154,7 +155,7 @@ def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
 
 def _order(text: str) -> float:
     try:
-        order = float(text)
+        order = float_of_text(text)
     except ValueError:
         order = math.nan
     if not order >= 1:

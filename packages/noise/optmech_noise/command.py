@@ -3,6 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
+from optmech.base.numerals import float_of_text, int_of_text
 from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
@@ -173,7 +174,7 @@ def _require_none(message: str, options: dict[str, object]) -> None:
 
 def _whole(text: str, where: str) -> int:
     try:
-        return int(text)
+        return int_of_text(text)
     except ValueError as error:
         raise ProblemError(
             f"{text[:60]!r} is not a whole number", where=where, remedy="Give one such as 1"
@@ -184,7 +185,7 @@ def _loss(text: str) -> str | list[float]:
     if "," not in text:
         return text
     try:
-        return [float(part) for part in text.split(",")]
+        return [float_of_text(part) for part in text.split(",")]
     except ValueError as error:
         raise ProblemError(
             f"{text[:60]!r} is no table",
