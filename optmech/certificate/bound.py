@@ -24,7 +24,7 @@ from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.ratio import PairMultipliers, everywhere, factors_of
-from optmech.certificate.lagrangian import Bound, Lagrangian, positive
+from optmech.certificate.lagrangian import LEAST_MARGIN, Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
 from optmech.certificate.variance import VarianceProof, variance_bound
@@ -88,9 +88,10 @@ def lagrangian_of(
 
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
-    without an objective bounds zero from below."""
+    without an objective bounds zero from below, and by more than what underflow may have lost."""
     lagrangian = lagrangian_of(statement, multipliers, objective=False)
-    return lagrangian.minimum().value
+    margin = lagrangian.minimum().value
+    return margin if margin > LEAST_MARGIN else min(margin, 0.0)
 
 
 def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,11 +91,9 @@ def _label(folder: Path, text: str) -> float:
 
 def _features(folder: Path, text: str) -> float:
     path = folder / "map.geojson"
-    path.write_text(
-        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"n": "%s"},'
-        ' "geometry": {"type": "Point", "coordinates": [1, 2]}}]}' % text,
-        encoding="utf-8",
-    )
+    point = {"type": "Point", "coordinates": [1, 2]}
+    feature = {"type": "Feature", "properties": {"n": text}, "geometry": point}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     return float(read_columns(path, ["n"])["n"][0])
 
 
@@ -118,9 +117,10 @@ def test_every_door_reads_the_same(door: Callable[[Path, str], float], tmp_path:
 @pytest.mark.parametrize(
     "words",
     [
-        "solve home-out --gap {}", "solve rr-home-out --time-limit {}",
+        "solve home-out --gap {}", "solve home-out --time-limit {}",
         "sample nothing.json --seed {}", "init fixes.csv --x lon --y lat --radius {}km",
-        "transport home-out-target --p {}", "noise --epsilon {}", "noise --epsilon 1 --sensitivity {}",
+        "transport home-out-target --p {}", "noise --epsilon {}",
+        "noise --epsilon 1 --sensitivity {}",
         "noise --epsilon 1 --width {}", "noise --epsilon 1 --loss 0,{}",
     ],
 )  # fmt: skip
@@ -132,7 +132,9 @@ def test_options_take_numerals(
     Path("fixes.csv").write_text("lon,lat\n0.5,0.5\n0.6,0.6\n")
     assert main(words.format(text).split()) == 2
     said = capsys.readouterr().err
-    assert text in said and "nothing.json" not in said and "there is no" not in said
+    assert text in said
+    assert "nothing.json" not in said
+    assert "there is no" not in said
 
 
 def test_a_cell_too_long_is_said_with_its_row_and_column(tmp_path: Path) -> None:
@@ -145,7 +147,8 @@ def test_a_cell_too_long_is_said_with_its_row_and_column(tmp_path: Path) -> None
             read_columns(path, ["c"])
         said = str(caught.value)
         assert f"row 2 (line 4) has more than {most:,} characters in column 2" in said
-        assert "quotation mark" in said and "field" not in said
+        assert "quotation mark" in said
+        assert "field" not in said
     # an open quotation mark, in the header, and in a table without one
     path.write_text('a,b\n1,"open\n' + ("2,3" * 400 + "\n") * (most // 1000))
     with pytest.raises(ProblemError, match=r"row 1 \(line 2\) .* in column 2"):

@@ -20,7 +20,14 @@ from optmech_audit.document import (
     whole,
 )
 from optmech_audit.inequalities import Bias, Fixed, Guess, LinearRows, LossLimit, Ratios, blind
-from optmech_audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
+from optmech_audit.mechanisms import (
+    LEAST_MARGIN,
+    MOST_ENTRIES,
+    Lagrangian,
+    Mask,
+    Mechanism,
+    read_mechanism,
+)
 from optmech_audit.networks import outside
 from optmech_audit.numbers import (
     ZERO,
@@ -262,7 +269,7 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
         return conflict
     if any(map(all, forced_zeros(stated))):
         return "the support leaves a secret without observables"
-    need(bound.value() > 0, "the multipliers do not prove that nothing is feasible")
+    need(bound.value() > LEAST_MARGIN, "the multipliers do not prove that nothing is feasible")
     here = "" if stated.roads is None else " on this mesh"
     return f"the multipliers prove that nothing{here} is feasible"
 

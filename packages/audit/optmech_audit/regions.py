@@ -45,6 +45,7 @@ from optmech_audit.globe import kilometres, root_up
 from optmech_audit.inequalities import Divergences, Fixed, Information, Ratios
 from optmech_audit.mechanisms import (
     FINER,
+    LEAST_MARGIN,
     MOST_ENTRIES,
     SCALE,
     Lagrangian,
@@ -321,7 +322,7 @@ class Everywhere:
             return "infeasible: no observable is allowed at all places"
         with suppress(Fault):
             return why_infeasible(self.stated, bound)
-        need(self.mesh_bound(False) > 0, "nothing proves that the problem is infeasible")
+        need(self.mesh_bound(False) > LEAST_MARGIN, "nothing proves that the problem is infeasible")
         return "infeasible: all constraints demand more than there is on this mesh"
 
     def mesh_bound(self, objective: bool = True) -> Fraction:
