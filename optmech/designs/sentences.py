@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from optmech.designs.design import Design, unit_after
+from optmech.designs.design import Design, OuterProof, unit_after
 from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
 from optmech.problem import Problem
 
@@ -18,6 +18,7 @@ _REPORTS = "with these reports"
 """The observables of the problem: others may lose less."""
 _COUNTED = "losses between vertices count as linear"
 _FINER = "on a finer mesh there may be one"
+_NONE_FINER = "no finer mesh helps"
 UNKNOWN = "no lower bound was looked for that holds for every mechanism"
 
 
@@ -88,11 +89,11 @@ def none_words(among: Among, private: bool = False) -> str:
     return f"{none} that {' and '.join(parts)}" if parts else none
 
 
-def infeasible_words(problem: Problem, reason: str) -> str:
+def infeasible_words(problem: Problem, reason: str, outer: OuterProof | None = None) -> str:
     """Why nothing is feasible, and of which mechanisms that is proved."""
-    among = infeasible_among(problem)
+    among = infeasible_among(problem, outer)
     if among.form == "all":
-        return reason
+        return reason if problem.mesh is None else f"{reason}; {_NONE_FINER}"
     return f"among {all_words(among, all_kept=False)}: {reason}; {_FINER}"
 
 

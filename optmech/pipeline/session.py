@@ -528,18 +528,20 @@ def infeasible_design(
     engine: str,
     engine_reason: str,
     seconds: float,
+    outer: OuterProof | None = None,
 ) -> Design:
-    """The result where ``reason`` proves that nothing is feasible."""
+    """The result where ``reason`` proves that nothing is feasible; of a mesh ``outer`` may prove it
+    of every mechanism."""
     nan = float("nan")
     return Design(
         problem,
         None,
         Figures(nan, nan, nan, nan, nan),
-        certificate=Certificate((), multipliers, Bound(nan, nan)),
+        certificate=Certificate((), multipliers, Bound(nan, nan), outer),
         engine=engine,
         engine_reason=engine_reason,
         seconds=seconds,
-        reason=infeasible_words(problem, reason),
+        reason=infeasible_words(problem, reason, outer),
         notes=problem.notes,
     )
 

@@ -28,7 +28,7 @@ from optmech_audit.mechanisms import (
     Mechanism,
     read_mechanism,
 )
-from optmech_audit.networks import outside
+from optmech_audit.networks import at_vertices, outside
 from optmech_audit.numbers import (
     ZERO,
     at_most,
@@ -65,7 +65,13 @@ def judge_design(body: Body) -> Verdict:
     with inside("multipliers"):
         bound = stated.lagrangian(body["multipliers"], objective=released)
     if not released:
-        return [*lines, why_infeasible(stated, bound)], unchecked
+        lines.append(why_infeasible(stated, bound))
+        if "outer" in body:
+            more = stated.roads is not None and bool(stated.segments or stated.metric)
+            need(more and at_vertices(stated, body["outer"], promises_of(body), False)
+                 > LEAST_MARGIN, "nothing is proved of every mechanism")  # fmt: skip
+            lines.append("nor on any other mesh")
+        return lines, unchecked
     with inside("mechanism"):
         mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
     lines += stated.check(mechanism)

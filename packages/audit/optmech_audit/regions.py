@@ -358,7 +358,7 @@ class Everywhere:
                     bound.add(k, o, Fraction(v, region.unit << self.bits))
         return bound.value()
 
-    def outer_bound(self, plain: object) -> Fraction:
+    def outer_bound(self, plain: object, objective: bool = True) -> Fraction:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
         stated, places = self.stated, range(self.stated.n)
@@ -366,7 +366,7 @@ class Everywhere:
         apart = [{t: self.apart(s, t) for t in places if s != t} for s in places]
         stated.parts = [(0, Ratios(self.epsilon, apart)), *stated.parts]
         with inside("outer"):
-            return stated.lagrangian(plain).value()
+            return stated.lagrangian(plain, objective).value()
 
     def apart(self, s: int, t: int) -> Fraction:
         """A number that is not below the distance of two places."""
@@ -384,7 +384,13 @@ def judge_region(body: Body) -> Verdict:
     unchecked = "title, labels, units, engine, reason, notes, seconds, rounding cost"
     lines = [*made.lines, region.words]
     if mechanism is None:
-        return [*lines, made.why_infeasible()], unchecked
+        lines.append(made.why_infeasible())
+        if "outer" in body:
+            given = keys(outer_of(body["outer"]), "cells multipliers")
+            need(given["cells"] is None and made.outer_bound(given["multipliers"], False)
+                 > LEAST_MARGIN, "nothing is proved of every mechanism")  # fmt: skip
+            lines.append("nor on any other mesh")
+        return lines, unchecked
     loss, bound, least = made.figures
     lines += [f"{region.count} rows of {stated.m} whole numbers", *made.check(mechanism)]
     need(loss in map(rounded_up, made.expected(mechanism)), "the loss is another one")
