@@ -28,6 +28,7 @@ from optmech.certificate.lagrangian import LEAST_MARGIN, Bound, Lagrangian, posi
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
 from optmech.certificate.variance import VarianceProof, variance_bound
+from optmech.exact.number import from_below
 
 
 @record
@@ -167,5 +168,5 @@ def multiplier_reason(statement: Statement, multipliers: Multipliers) -> str:
     parts = list(dict.fromkeys(filter(None, named)))
     return (
         f"{', '.join(parts) or 'the constraints'} cannot hold together: their combination with "
-        f"the recorded multipliers demands 0 >= {margin:.3g}. Relax at least one of them"
+        f"the recorded multipliers demands 0 >= {from_below(margin, 3)}. Relax at least one of them"
     )

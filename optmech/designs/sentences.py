@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from optmech.designs.design import Design, OuterProof, unit_after
 from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
+from optmech.exact.number import from_above, from_below
 from optmech.problem import Problem
 
 _DIGITS = 2
@@ -212,6 +213,14 @@ class Figure(NamedTuple):
     known: bool = True
     """False where no such number was proved."""
 
+    @property
+    def shown(self) -> str:
+        """The number, a bound on its side."""
+        if self.name == "upper bound":
+            return from_above(self.value)
+        bound = self.field in ("bound", "lower_bound")
+        return from_below(self.value) if bound else f"{self.value:.6g}"
+
 
 def figures(design: Design) -> Iterator[Figure]:
     """The loss, what is optimised, and what was proved of both. A bound says of which mechanisms,
@@ -251,10 +260,10 @@ def figure_words(figure: Figure) -> str:
     if not figure.known:
         return f"unknown ({figure.why})"
     unit = f" {figure.unit}" if figure.unit else ""
-    return f"{figure.value:.6g}{unit}{f' ({figure.why})' if figure.why else ''}"
+    return f"{figure.shown}{unit}{f' ({figure.why})' if figure.why else ''}"
 
 
 def figures_words(design: Design) -> str:
     """All figures that are known, in a line."""
-    known = (f"{own.name} {own.value:.6g}" for own in figures(design) if own.known)
+    known = (f"{own.name} {own.shown}" for own in figures(design) if own.known)
     return ", ".join(known)

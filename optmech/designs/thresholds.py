@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from optmech.designs.design import Design
+from optmech.exact.number import from_above
 
 
 def threshold_notes(design: Design) -> tuple[str, ...]:
@@ -19,7 +20,7 @@ def threshold_notes(design: Design) -> tuple[str, ...]:
             )
         notes.append(
             f"constraints[{part.constraint}]: with its thresholds the design has "
-            f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; {repaired}"
+            f"ε = {from_above(part.epsilon, 9)} and not {part.promised_epsilon:.9g}; {repaired}"
         )
     return tuple(notes)
 

@@ -205,8 +205,8 @@ def _mechanisms(
         {
             "status": design.status,
             "loss": number(design.loss) + unit,
-            "lower bound": number(design.lower_bound) + unit,
-            "gap": number(design.gap),
+            "lower bound": number(design.lower_bound, -1) + unit,
+            "gap": number(design.gap, 1),
             "privacy": closeness,
             "time": f"{design.seconds:.2f} s",
         }
@@ -218,7 +218,9 @@ def _mechanisms(
         right=(1, 2),
     )
     if frontier:
-        points = [(str(p.epsilon.text), number(p.loss), number(p.lower_bound)) for p in frontier]
+        points = [
+            (str(p.epsilon.text), number(p.loss), number(p.lower_bound, -1)) for p in frontier
+        ]
         yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 

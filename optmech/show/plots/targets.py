@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optmech.exact.number import from_below
 from optmech.show.plots.drawing import (
     MARK,
     draw_values,
@@ -43,7 +44,7 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
         text = f"output of {label}: loss {design.losses[t]:.4g}"
         draw_values(axes[1][t], design.observables, design.outputs[t], text, top)
         _arrows(axes[1][t], design, t)
-    caption = f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}"
+    caption = f"loss {design.loss:.6g}, proved bound {from_below(design.lower_bound)}"
     privacy = (
         "outputs equal"
         if design.is_common

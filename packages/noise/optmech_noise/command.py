@@ -6,6 +6,7 @@ from typing import Any
 from optmech.base.numerals import float_of_text, int_of_text
 from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
@@ -58,8 +59,8 @@ def run(args: Namespace) -> Answer:
         "verified": f"yes: {design.decided[1]}",
         "least divergence": least,
         design.measured: number(design.loss),
-        "lower bound": f"{number(design.lower_bound)}, of {design.compared}",
-        "status": f"{design.status}: a gap of {design.gap:.2g}",
+        "lower bound": f"{number(design.lower_bound, -1)}, of {design.compared}",
+        "status": f"{design.status}: a gap of {from_above(design.gap, 2)}",
         "noise": design.shown,
         "seconds": f"{design.seconds:.2f}",
     }
