@@ -192,7 +192,7 @@ def judge_family(body: Body) -> Verdict:
     bound = least if least < proper else bound
     gap = rounded_up((loss - bound) / loss) if loss else ZERO
     words = check_status(status, gap)
-    lines += [f"loss {float(claimed):.15g}, lower bound {float(least):.15g}",
+    lines += [f"loss {float(claimed):.15g}, lower bound {float(least)!r}",
               f"gap {float(gap):.2g}: {words}"]  # fmt: skip
     return lines, "labels, coordinates and units, names of the inputs, seconds"
 

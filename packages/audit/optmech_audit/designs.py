@@ -208,8 +208,8 @@ def check_figures(
     if by_cells == math.inf:
         return [f"loss {float(loss):.15g}"]
     return [
-        f"objective {float(objective):.15g}, bound {float(claimed):.15g}",
-        f"loss {float(loss):.15g}, lower bound {float(least):.15g}",
+        f"objective {float(objective):.15g}, bound {float(claimed)!r}",
+        f"loss {float(loss):.15g}, lower bound {float(least)!r}",
         f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 
@@ -225,7 +225,7 @@ def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> lis
     gap = gap_of(objective, claimed)
     best = check_status(result["status"], gap) == "optimal"
     return [
-        f"variance {float(objective):.15g}, bound {float(claimed):.15g}",
+        f"variance {float(objective):.15g}, bound {float(claimed)!r}",
         f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 

@@ -398,8 +398,8 @@ def judge_region(body: Body) -> Verdict:
     gap = gap_of(loss, bound)
     check_status(made.status, gap)
     lines.append(f"loss {float(loss):.15g}, on this mesh at least "
-                 f"{float(bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
-    words, proved = f"{float(least):.15g} as a lower bound of every mechanism", ZERO
+                 f"{float(bound)!r}: a gap of {gap:.2g}")  # fmt: skip
+    words, proved = f"{float(least)!r} as a lower bound of every mechanism", ZERO
     if body.get("outer") is not None:
         outer = outer_of(body["outer"])
         if outer["cells"] is None:

@@ -97,7 +97,7 @@ class ShapedNoise(CellNoise):
             *words,
             f"(ε, δ) = {', '.join(listed)} at every shift up to {self.span}",
             f"expected loss {float(loss):.15g}, and of all noise that is as private, within "
-            f"the same range, at least {claimed:.15g}: a gap of {gap:.2g}",
+            f"the same range, at least {float(claimed)!r}: a gap of {gap:.2g}",
         ], "seconds" + ", that the loss is this function" * bool(words)
 
     def taken(self, s: int, power: Fraction) -> Fraction:
