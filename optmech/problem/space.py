@@ -34,7 +34,7 @@ class Space(ReadOnly):
     observables: Domain
     loss: Floats
     """c(s, o), shape (S, O)."""
-    loss_name: str = ""
+    lost_by: str = ""
     """The distance that the loss is; empty for any other."""
 
     @property

@@ -71,7 +71,7 @@ class LossBound(Constraint):
         which = "loss of every secret" if self.worst_case else "expected loss"
         own = "" if self.loss is None else " (its own loss)"
         name = distance_words(self.loss) if callable(self.loss) else ""
-        unit = space.unit_of(space.loss_name if self.loss is None else name)
+        unit = space.unit_of(space.lost_by if self.loss is None else name)
         return f"{which} at most {self.maximum.words}{f' {unit}' if unit else ''}{own}"
 
     def promised(self, space: Space) -> Promised:
