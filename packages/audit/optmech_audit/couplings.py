@@ -43,6 +43,7 @@ from optmech_audit.numbers import (
     paired,
     real,
     rounded_up,
+    up,
 )
 from optmech_audit.places import NAMED, compare, read_places
 
@@ -193,7 +194,7 @@ def judge_family(body: Body) -> Verdict:
     gap = rounded_up((loss - bound) / loss) if loss else ZERO
     words = check_status(status, gap)
     lines += [f"loss {float(claimed):.15g}, lower bound {float(least)!r}",
-              f"gap {float(gap):.2g}: {words}"]  # fmt: skip
+              f"gap {up(gap)}: {words}"]  # fmt: skip
     return lines, "labels, coordinates and units, names of the inputs, seconds"
 
 

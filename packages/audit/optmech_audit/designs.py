@@ -40,6 +40,7 @@ from optmech_audit.numbers import (
     paired,
     real,
     rounded_up,
+    up,
 )
 from optmech_audit.statements import Statement
 
@@ -210,7 +211,7 @@ def check_figures(
     return [
         f"objective {float(objective):.15g}, bound {float(claimed)!r}",
         f"loss {float(loss):.15g}, lower bound {float(least)!r}",
-        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 
 
@@ -226,7 +227,7 @@ def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> lis
     best = check_status(result["status"], gap) == "optimal"
     return [
         f"variance {float(objective):.15g}, bound {float(claimed)!r}",
-        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 
 
@@ -239,7 +240,7 @@ def gap_of(value: Fraction, bound: Fraction) -> float:
 def check_status(stated: object, gap: float | Fraction) -> str:
     """The word for a certified relative gap, of all files alike: it follows from the gap."""
     status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
-    need(stated == status, f"the gap is {float(gap):.2g}: {status}, and not {stated!a:.40}")
+    need(stated == status, f"the gap is {up(gap)}: {status}, and not {stated!a:.40}")
     return status
 
 

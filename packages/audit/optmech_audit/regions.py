@@ -64,6 +64,7 @@ from optmech_audit.numbers import (
     paired,
     rounded_up,
     transposed,
+    up,
 )
 from optmech_audit.places import between, spans
 from optmech_audit.statements import Statement, checked
@@ -398,7 +399,7 @@ def judge_region(body: Body) -> Verdict:
     gap = gap_of(loss, bound)
     check_status(made.status, gap)
     lines.append(f"loss {float(loss):.15g}, on this mesh at least "
-                 f"{float(bound)!r}: a gap of {gap:.2g}")  # fmt: skip
+                 f"{float(bound)!r}: a gap of {up(gap)}")  # fmt: skip
     words, proved = f"{float(least)!r} as a lower bound of every mechanism", ZERO
     if body.get("outer") is not None:
         outer = outer_of(body["outer"])
