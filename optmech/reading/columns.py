@@ -178,9 +178,9 @@ class TableText:
             column = _long_cell("".join(self._row), self.separator)
             if column is None:
                 raise
-            row = f"row {count + (not self.header)} (line {end + 1})"
+            at = f"row {count + (not self.header)} (line {end + 1})"
             raise ProblemError(
-                f"{row if count or not self.header else 'the header'} has more than "
+                f"{at if count or not self.header else 'the header'} has more than "
                 f"{csv.field_size_limit():,} characters in column {column}",
                 where=self.path,
                 remedy="Close a quotation mark that is open there, or leave the long text out",

@@ -195,7 +195,7 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
         raise ProblemError(
             f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",
             where="--radius",
-            remedy="Say what the coordinates are in: --unit m or --unit km",
+            remedy="Say what the coordinates are in: --degrees, --unit m or --unit km",
         )
     return value * _METRES[found[2]] / _METRES[unit]
 

@@ -311,7 +311,7 @@ def _shown(
         unit = words.unit_of(design.problem, attack["distance"])
         rows["optimal attack"] = (
             f"error {number(attack['error'])}{unit} ({attack['distance']}), "
-            f"{number(attack['blind_error'])} without seeing anything; "
+            f"{number(attack['blind_error'])}{unit} without seeing anything; "
             f"best guess right with {attack['bayes_vulnerability']:.1%}"
         )
     rows["engine"] = f"{design.engine} ({design.engine_reason}); profile {profile}"

@@ -20,10 +20,13 @@ from optmech.base.storage import ending
 from optmech.designs.promise import MOST, length_words, times
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_bytes
+from optmech.spaces.domain import great_circle
 
 Section = tuple[str, list[str]]
 _WIDTH, _LINES = 92, 62
 _KINDS = (".md", ".html", ".pdf")
+_MANY = 2000
+"""Places of reports, beyond which no distances between all of them are found."""
 _MOST_BYTES = 2**24
 
 
@@ -246,13 +249,16 @@ def _size(mechanism: Any) -> str:
     if points is None or len(points) < 2:
         return ""
     domain = mechanism.observables
-    apart = np.hypot(*(points[:, None, :2] - points[None, :, :2]).T)
+    said = f"Reports are one of {len(points):,} places"
+    if len(points) > _MANY:
+        return f"{said}."
+    pair = points[:, None], points[None, :]
+    globe = getattr(domain, "coordinates", "") == "lonlat"
+    apart = great_circle(*pair) if globe else np.linalg.norm(pair[0] - pair[1], axis=2)
     np.fill_diagonal(apart, np.inf)
-    unit = f" {domain.unit}" if getattr(domain, "unit", "") else ""
-    if getattr(domain, "coordinates", "") == "lonlat":
-        unit = " degrees"
+    unit = "km" if globe else getattr(domain, "unit", "") or "units of the coordinates"
     nearest = float(np.median(apart.min(axis=1)))
-    return f"Reports are one of {len(points):,} places, {nearest:.3g}{unit} from the next."
+    return f"{said}; the next one is {nearest:.3g} {unit} away in the median."
 
 
 def _html(sections: list[Section], title: str) -> str:
