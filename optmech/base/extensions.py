@@ -29,17 +29,7 @@ TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
 
 OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-devices": {
-        NAMES: (
-            "Earth",
-            "Ledger",
-            "PackedEverywhere",
-            "PackedMechanism",
-            "StickyReports",
-            "check_packed",
-            "load_packed",
-            "pack",
-            "protect",
-        ),
+        NAMES: ("devices",),
         COMMANDS: ("client", "pack", "protect", "statement"),
         FILES: ("ledger", "packed"),
         MEASURES: ("averaging", "crossings"),

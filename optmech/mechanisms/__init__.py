@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         rounded_degrees as rounded_degrees,
         snapped as snapped,
     )
-    from optmech.mechanisms.composition import composed as composed
+    from optmech.mechanisms.composition import composed as composed, optimal_remap as optimal_remap
     from optmech.mechanisms.discrete import (
         exponential as exponential,
         geometric as geometric,
