@@ -38,9 +38,9 @@ TAKEN = {
         base.arrays base.bisection base.highs base.machine base.names base.read_only base.shown
         base.storage certificate.check certificate.objective certificate.proved cli.output
         designs.design errors exact.arguments exact.codec exact.exponentials exact.number
-        exact.numerators exact.ratios.pairs exact.rounding exact.sampler exchange.measurement
-        mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
-        spaces.arguments spaces.domain spaces.prior
+        exact.numerators exact.ratios.hockey_stick exact.rounding exact.sampler
+        exchange.measurement mechanisms.hockey_sum pipeline.solve problem reading.sealed
+        show.plots.drawing spaces.arguments spaces.domain spaces.prior
     """,
     "optmech_surveys": """
         analysis.surveys base.arrays base.names base.read_only base.shown cli.output designs.design

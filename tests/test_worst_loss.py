@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.segments import charged, largest
-from optmech.lp.points import Points
+from optmech.lp.inequalities import Points
 from optmech.sweeps.templates import same_problem
 
 E = om.distances.euclidean()

@@ -13,9 +13,9 @@ from typing import Any
 from optmech.base.extensions import FILES, extension
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
+from optmech.designs.notes import threshold_notes
 from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.designs.sentences import figure_words, figures, nearness
-from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError, moved
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of

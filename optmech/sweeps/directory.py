@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optmech.base.interrupts import undisturbed
 from optmech.base.lock import locked
 from optmech.base.storage import path_of, plain_values, write_atomically
+from optmech.base.watch import undisturbed
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes

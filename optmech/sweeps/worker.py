@@ -24,7 +24,7 @@ def figures_of(design: Design) -> dict[str, Any]:
     """Its summary; ``attack_error``, what the optimal attack on its mechanism is left with, in the
     distance of ``choose_distance``, None where there is no mechanism; and ``threshold_figures``."""
     from optmech.analysis import attacks
-    from optmech.designs.thresholds import threshold_figures
+    from optmech.designs.notes import threshold_figures
     from optmech.problem.attack import choose_distance
 
     error, problem = None, design.problem
