@@ -94,7 +94,6 @@ if TYPE_CHECKING:
         constraints as constraints,
     )
     from optmech.show import plots as plots
-    from optmech.show.comparing import Comparison as Comparison, compare as compare
     from optmech.show.reports import report as report
     from optmech.spaces import (
         beliefs as beliefs,
@@ -107,7 +106,6 @@ if TYPE_CHECKING:
     from optmech.spaces.mesh import Mesh as Mesh
     from optmech.spaces.mesh.network import Network as Network
     from optmech.spaces.prior import Prior as Prior
-    from optmech.sweeps import SweepResult as SweepResult, frontier as frontier, sweep as sweep
 else:
     _RARER = "CheckReport Comparison SweepResult Profile load_task redesign "
     _RARER += "OptmechError ProblemError InfeasibleError SolverError VerificationError"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from types import ModuleType
 
 import optmech as om
+from optmech.base.extensions import NAMES, added
 from optmech.base.names import stated
 
-OWN = {*stated("optmech"), *om.__all__} - {"__version__"}
+OWN = {*stated("optmech"), *om.__all__, *(name for name in added(NAMES) if "." not in name)}
+OWN -= {"__version__"}
 """Of ``om``, with those that its list leaves out."""
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import optmech_devices
 import optmech_noise
 import optmech_surveys
+import optmech_sweeps
 import optmech_traces
 import pytest
 from conformance.problems import KINDS
@@ -59,6 +60,7 @@ def frozen_classes() -> Iterator[type]:
         (optmech_devices.__path__, "optmech_devices."),
         (optmech_noise.__path__, "optmech_noise."),
         (optmech_surveys.__path__, "optmech_surveys."),
+        (optmech_sweeps.__path__, "optmech_sweeps."),
         (optmech_traces.__path__, "optmech_traces."),
     ]
     for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):

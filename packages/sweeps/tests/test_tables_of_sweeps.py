@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_sweeps.run import Row, read_table, to_csv
 from scipy.optimize import linprog
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.sweeps.run import Row, read_table, to_csv
 
 H, E = om.distances.hamming(), om.distances.euclidean()
 RESPONSE = om.Problem(

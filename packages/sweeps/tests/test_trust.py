@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optmech_sweeps import SweepResult
 
 import optmech as om
 from optmech.errors import ProblemError
-from optmech.sweeps import SweepResult
 
 H = om.distances.hamming()
 RESPONSE = om.Problem(

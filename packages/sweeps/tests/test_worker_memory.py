@@ -11,8 +11,8 @@ import pytest
 
 FAULTS = """
 import resource, numpy as np
-from optmech.sweeps import worker
-from optmech.sweeps.worker import Job
+from optmech_sweeps import worker
+from optmech_sweeps.worker import Job
 
 class Nothing:
     def build(self):

@@ -23,7 +23,7 @@ from optmech.problem import Problem
 from optmech.problem.segments import is_known_between
 from optmech.reading.columns import require_columns
 from optmech.spaces.arguments import checked_arguments
-from optmech.sweeps.templates import Cell, ObjectTemplate, parse_place
+from optmech_sweeps.templates import Cell, ObjectTemplate, parse_place
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 __dir__ = __all__.copy

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from optmech_sweeps.plan import read_plan
 
 from optmech.files import sweep_schema
 from optmech.files.gallery import SWEEPS, gallery_names
-from optmech.sweeps.plan import read_plan
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "sweeps.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "sweeps.md"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_python_example_runs(text: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(DOCUMENT.parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,

@@ -24,8 +24,9 @@ def run(args: Namespace) -> Answer:
     from optmech.analysis import measures
     from optmech.exchange.matrices import write_matrix
     from optmech.files import read_problem
-    from optmech.mechanisms import known, tupling
+    from optmech.mechanisms import tupling
     from optmech.show.figures import measure_constraints
+    from optmech_sweeps.baselines import known
 
     file = read_problem(args.problem)
     claim_outputs(args, file.inputs)

@@ -16,7 +16,7 @@ from optmech.files.validate import checked, require_kind, validate
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document
-from optmech.sweeps.templates import (
+from optmech_sweeps.templates import (
     Axis,
     Cell,
     DocumentTemplate,

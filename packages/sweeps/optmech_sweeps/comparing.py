@@ -12,11 +12,11 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
-from optmech.mechanisms.baselines import KNOWN, known, require_name
 from optmech.pipeline.solve import solve
 from optmech.problem import Constraint, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
+from optmech_sweeps.baselines import KNOWN, known, require_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,8 +29,8 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.base.storage import is_standard_output
-    from optmech.sweeps import sweep
-    from optmech.sweeps.scheduler import dask_executor
+    from optmech_sweeps import sweep
+    from optmech_sweeps.scheduler import dask_executor
 
     require_limits(args)
     folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output

@@ -13,12 +13,12 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
+from optmech_sweeps import worker
+from optmech_sweeps.run import read_table
 
 import optmech as om
 from optmech.base.lock import locked
 from optmech.errors import ProblemError
-from optmech.sweeps import worker
-from optmech.sweeps.run import read_table
 
 Run = Callable[[worker.Job], worker.Outcome]
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -20,7 +20,7 @@ ARGUMENTS = {
 def run(args: Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.files import read_problem
-    from optmech.sweeps.coarsening import compare_coarsening
+    from optmech_sweeps.coarsening import compare_coarsening
 
     prior = read_problem(args.problem).problem.prior
     found = compare_coarsening(prior, progress=None if args.quiet else note)

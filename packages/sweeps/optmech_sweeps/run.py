@@ -25,10 +25,10 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.labels import number_of
 from optmech.spaces.prior import Prior
-from optmech.sweeps.directory import RunDirectory, read_manifest, write_run_file
-from optmech.sweeps.plan import Plan, read_plan
-from optmech.sweeps.scheduler import Progress, Report, Scheduler, opened
-from optmech.sweeps.templates import (
+from optmech_sweeps.directory import RunDirectory, read_manifest, write_run_file
+from optmech_sweeps.plan import Plan, read_plan
+from optmech_sweeps.scheduler import Progress, Report, Scheduler, opened
+from optmech_sweeps.templates import (
     FIGURES,
     MEASURED,
     OF_REGIONS,

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from optmech_sweeps.coarsening import compare_coarsening
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.sweeps.coarsening import compare_coarsening
 
 CITY = om.Grid.geographic(6, 7, (116.26, 39.94, 116.38, 40.03))
 

@@ -18,7 +18,7 @@ import pytest
 
 import optmech as om
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TASKS = 16
 KILLS = 2
 
@@ -178,7 +178,7 @@ def test_a_main_module_that_cannot_be_loaded_again(file: Path, tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, str(script), str(file), str(tmp_path / "run")],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
@@ -210,7 +210,7 @@ def test_a_script_is_not_run_again(tmp_path: Path, guarded: bool) -> None:
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=120,

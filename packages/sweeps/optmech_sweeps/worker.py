@@ -17,7 +17,7 @@ from optmech.base.read_only import record
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.pipeline.profiles import Profile
-    from optmech.sweeps.templates import Template
+    from optmech_sweeps.templates import Template
 
 
 def figures_of(design: Design) -> dict[str, Any]:

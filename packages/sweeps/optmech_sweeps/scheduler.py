@@ -25,10 +25,10 @@ from typing import Any
 from optmech.base.machine import cores, installing
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-from optmech.sweeps import worker
-from optmech.sweeps.directory import RunDirectory
-from optmech.sweeps.plan import Plan
-from optmech.sweeps.worker import Job, Outcome
+from optmech_sweeps import worker
+from optmech_sweeps.directory import RunDirectory
+from optmech_sweeps.plan import Plan
+from optmech_sweeps.worker import Job, Outcome
 
 
 @contextmanager

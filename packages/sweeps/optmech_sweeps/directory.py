@@ -28,9 +28,9 @@ from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
-from optmech.sweeps.plan import FORMAT, Plan
-from optmech.sweeps.templates import same_problem
-from optmech.sweeps.worker import Outcome, figures_of
+from optmech_sweeps.plan import FORMAT, Plan
+from optmech_sweeps.templates import same_problem
+from optmech_sweeps.worker import Outcome, figures_of
 
 MANIFEST = "sweep.json"
 _DESIGNS, _TASKS = "designs", "tasks"

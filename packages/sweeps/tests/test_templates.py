@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optmech_sweeps.templates import DocumentTemplate, digest
 
 from optmech.reading.bounded import MAX_BYTES
-from optmech.sweeps.templates import DocumentTemplate, digest
 
 LINE = {"kind": "line", "values": [0, 1]}
 PLAIN = {"format": 1, "secrets": LINE, "prior": "uniform", "loss": "hamming"}

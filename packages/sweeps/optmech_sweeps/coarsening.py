@@ -9,7 +9,6 @@ from optmech.analysis.measures import distortion, epsilon, expected_loss
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.mechanisms.coarsening import dense_areas, offset_snapped, rounded_degrees, snapped
 from optmech.mechanisms.planar import planar_laplace
 from optmech.pipeline.profiles import load_profile
 from optmech.pipeline.solve import solve
@@ -18,7 +17,8 @@ from optmech.spaces.distances import euclidean
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.sweeps.frontier import least_epsilon
+from optmech_sweeps.frontier import least_epsilon
+from optmech_sweeps.snapping import dense_areas, offset_snapped, rounded_degrees, snapped
 
 _RATES = np.geomspace(0.05, 20.0, 25)
 """Rates of the certified designs, per diameter of a region of ten units: see ``_ladder``."""
