@@ -53,13 +53,13 @@ TAKEN = {
         base.machine base.names base.read_only base.shown base.storage base.watch cli.inputs
         cli.output designs.design designs.encoding designs.facts designs.notes
         designs.promise designs.sentences errors exact.arguments exact.number
-        exchange.matrices files files.gallery files.sweep files.validate mechanisms
-        mechanisms.discrete mechanisms.planar mechanisms.tupling pipeline.profiles
-        pipeline.search pipeline.session pipeline.solve problem problem.attack
-        problem.segments reading.bounded reading.columns reading.data reading.errors
-        reading.sealed reading.sections reading.source show.description show.figures
-        show.leaks show.plots spaces.arguments spaces.distances spaces.domain spaces.labels
-        spaces.mechanism spaces.prior
+        exchange.matrices files files.gallery files.validate mechanisms.discrete
+        mechanisms.planar mechanisms.tupling pipeline.profiles pipeline.search
+        pipeline.session pipeline.solve problem problem.attack problem.segments
+        reading.bounded reading.columns reading.data reading.errors reading.sealed
+        reading.sections reading.source show.description show.figures show.leaks show.plots
+        spaces.arguments spaces.distances spaces.domain spaces.labels spaces.mechanism
+        spaces.prior
     """,
     "optmech_traces": """
         base.arrays base.bisection base.conic base.labels base.names base.read_only base.shown

@@ -1,4 +1,5 @@
-"""What the directory of a run is, and the designs in it: a kind of file that optmech reads."""
+"""What the directory of a run is, and the designs in it: a kind of file that optmech reads; and
+what a sweep file may say."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from optmech.reading.errors import kind_of
 from optmech.reading.source import read_document
 from optmech.show.description import Described
 from optmech_sweeps.directory import MANIFEST, read_manifest
+from optmech_sweeps.files import SweepSection
 from optmech_sweeps.run import SweepResult, named_designs
 
-__all__ = ["described", "designs"]
+__all__ = ["described", "designs", "schema_model"]
 _MOST = 1000
 
 
@@ -76,3 +78,8 @@ def designs(folder: Path) -> tuple[list[Design], list[str], list[str] | None, st
             note(f"{k} of {len(tasks)} designs checked")
     title = str(read_manifest(folder).get("title") or "")
     return found, names, groups, title
+
+
+def schema_model() -> type[SweepSection]:
+    """What sweep files may be, for their JSON Schema."""
+    return SweepSection

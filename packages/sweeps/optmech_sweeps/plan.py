@@ -10,12 +10,12 @@ from typing import Any
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-from optmech.files import sweep as schema
 from optmech.files.gallery import SWEEPS, find_problem
 from optmech.files.validate import checked, require_kind, validate
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document
+from optmech_sweeps import files as schema
 from optmech_sweeps.templates import (
     Axis,
     Cell,

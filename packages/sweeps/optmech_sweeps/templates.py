@@ -20,7 +20,6 @@ from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
 from optmech.files import build_problem, find_problem
-from optmech.files.sweep import PLACE
 from optmech.problem import Problem
 from optmech.reading.bounded import MAX_BYTES, opened
 from optmech.reading.data import DataFile
@@ -29,6 +28,7 @@ from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.reading.source import read_document
 from optmech.spaces.distances import Named
 from optmech.spaces.prior import Prior
+from optmech_sweeps.files import PLACE
 
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 
