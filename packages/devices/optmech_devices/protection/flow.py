@@ -39,6 +39,21 @@ _REMEDIES = (
 
 
 @dataclass
+class Rows:
+    """Rows of a part that have reports, before what persons spend."""
+
+    at: Ints
+    """Which ones."""
+    reports: list[Ints]
+    """Of every place of a row."""
+    who: list[Hashable] | None
+    """Whose they are; None where every one is another person's."""
+    days: list[int] | None
+    keys: Sequence[Sequence[Hashable]] | None
+    """Equal where draws are, for every place of a row; None where all are fresh."""
+
+
+@dataclass
 class Flow:
     """What is done to every part of a table.
 
@@ -139,6 +154,17 @@ class Flow:
     def take(self, cells: Cells, own: Sequence[Floats] = ()) -> tuple[Ints, dict[Any, Any]]:
         """The rows of a part that are left, and their new columns; ``own`` are the coordinates as
         the data have them, where these are others."""
+        self.judge(cells, own)
+        rows = self.draw(cells)
+        left, ids = self.spending.take(rows.who, rows.days, rows.keys, rows.reports)
+        used = np.flatnonzero(left)
+        for one in self.persons:
+            self._count(one, cells, rows.at[used], used, ids, rows.reports)
+        self.drawn = [reports[used] for reports in rows.reports]
+        return rows.at[used], self.columns(rows.at[used], self.drawn)
+
+    def judge(self, cells: Cells, own: Sequence[Floats] = ()) -> None:
+        """Refuse columns that tell places, by the first rows; see ``take``."""
         reporter, spending = self.reporter, self.spending
         if not reporter.rows and not self.places[0].chosen.labelled:
             numbers = own or [
@@ -151,6 +177,17 @@ class Flow:
             self.asked.refuse_telling(
                 lambda name: cells(name)[:_LOOKED_AT], numbers, reporter.geographic, persons
             )
+
+    def columns(self, rows: Ints, reports: Sequence[Ints]) -> dict[Any, Any]:
+        """The new columns of rows with ``reports`` for every place of theirs."""
+        new: dict[Any, Any] = {}
+        for place, own in zip(self.places, reports, strict=True):
+            new |= place.columns((rows, own))
+        return new
+
+    def draw(self, cells: Cells) -> Rows:
+        """Reports for the rows of a part, whatever persons spend."""
+        reporter, spending = self.reporter, self.spending
         before = reporter.rows
         by = reporter.repeated_by(self.asked.by, cells)
         drawn = self._drawn(cells, by)
@@ -164,23 +201,13 @@ class Flow:
                 places if values is None else list(zip(places, values, strict=True))
                 for places in visited
             ]
-        column = spending.column
-        who = None if column is None else cells(column)
-        named = spending.who(None if who is None else [who[k] for k in kept], len(kept))
+        who = None if spending.column is None else cells(spending.column)
         days = None
         if spending.time is not None:
             times = cells(spending.time)
             days = days_of([times[k] for k in kept], spending.time, [before + k for k in kept])
-        reports = [np.array(each[1]) for each in drawn]
-        left, ids = spending.take(named, days, keys, reports)
-        used = np.flatnonzero(left)
-        for one in self.persons:
-            self._count(one, cells, at[used], used, ids, reports)
-        self.drawn = [own_reports[used] for own_reports in reports]
-        new: dict[Any, Any] = {}
-        for place, own_reports in zip(self.places, self.drawn, strict=True):
-            new |= place.columns((at[used], own_reports))
-        return at[used], new
+        names = spending.who(None if who is None else [who[k] for k in kept], len(kept))
+        return Rows(at, [np.array(each[1]) for each in drawn], names, days, keys)
 
     def _drawn(self, cells: Cells, by: list[list[bytes]]) -> list[Drawn]:
         """The rows that are usable, the same for all places, and the reports of each place."""

@@ -7,9 +7,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, positive, whole
-from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
+from optmech.exact.sampler import LEAST_KEY, Bytes, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
@@ -38,6 +39,17 @@ _BORDER = 1e-9
 """Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
+
+
+@record
+class Counts:
+    """What was done with rows."""
+
+    rows: int
+    moved: int
+    dropped: int
+    missing: int
+    noticed: tuple[str, ...]
 
 
 @dataclass
@@ -384,6 +396,23 @@ class Reporter:
             self.moved += int((usable & ~inside).sum())
         self.missing += int((~usable).sum())
         return drawn
+
+    def draw_from(self, source: Bytes) -> None:
+        """Take bytes from there, instead of those of a seed."""
+        self._bytes = source
+
+    def counts(self) -> Counts:
+        """What was done with rows."""
+        noticed = tuple(self.noticed)
+        return Counts(self.rows, self.moved, self.dropped, self.missing, noticed)
+
+    def add(self, counts: Counts) -> None:
+        """Count the rows of other parts."""
+        self.rows += counts.rows
+        self.moved += counts.moved
+        self.dropped += counts.dropped
+        self.missing += counts.missing
+        self.noticed += [line for line in counts.noticed if line not in self.noticed]
 
     def said(self) -> list[str]:
         """What was done with rows that could not be taken as they are, in sentences."""
