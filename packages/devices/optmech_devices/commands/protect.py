@@ -69,6 +69,8 @@ ARGUMENTS = {
             "most one of twenty are dropped, and more refused; refuse with --outside nearest)",
             choices=("refuse", "drop", "few"),
         ),
+        "--bounds W,S,E,N": "rows outside of west, south, east and north, or of x0,y0,x1,y1, are "
+        "left out, and counted",
         "--max-distance D:float": (
             "where secrets are points: rows farther than this from all of them are outside"
         ),
@@ -126,10 +128,12 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
+    from optmech.files.extent import bounds_of
     from optmech_devices.protection.files import protect_file
     from optmech_devices.protection.flow import Flow
     from optmech_devices.protection.folders import protect_folder
     from optmech_devices.protection.persons import Persons, sentences, summed
+    from optmech_devices.protection.places import is_geographic
     from optmech_devices.protection.reporter import Reporter
     from optmech_devices.protection.spending import Budget, Spending
     from optmech_devices.protection.spool import Order
@@ -145,7 +149,8 @@ def run(args: Namespace) -> Answer:
     rate = None if promise is None else promise.epsilon
     limits = args.outside, args.max_distance
     with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
-        reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
+        box = None if args.bounds is None else bounds_of(args.bounds, is_geographic(mechanism))
+        reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate, box)
         persons = [] if folder else list(map(Persons, columns))
         flow = Flow(reporter, asked, spending, promise, persons, command=True)
         if folder:

@@ -15,13 +15,14 @@ from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.arguments import truth
 from optmech.exact.number import Number
+from optmech.files.extent import bounds_of
 from optmech.reading.chosen import Chosen, column_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech_devices.protection.columns import Asked, Replaced
 from optmech_devices.protection.everywhere import everywhere
 from optmech_devices.protection.flow import Flow, guessed_pairs
-from optmech_devices.protection.places import Anywhere
+from optmech_devices.protection.places import Anywhere, is_geographic
 from optmech_devices.protection.reporter import Missing, Outside, Reporter
 from optmech_devices.protection.result import Protected
 from optmech_devices.protection.spending import Beyond, Budget, Spending
@@ -52,6 +53,7 @@ def protect(
     outside: Outside = "few",
     missing: Missing | None = None,
     max_distance: float | None = None,
+    bounds: Sequence[float] | None = None,
     key: bytes | None = None,
     by: Names = (),
     report: str | None = None,
@@ -107,6 +109,8 @@ def protect(
         What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"``, ``"drop"``, or
         ``"few"``, where at most one of twenty is taken to the nearest place, and more are refused;
         where the secrets are points, those farther than ``max_distance`` from all of them.
+    bounds:
+        West, south, east, north, or x0, y0, x1, y1: rows outside are left out, and counted.
     missing:
         What becomes of a row without usable coordinates: ``"refuse"``, ``"drop"`` or ``"few"``; by
         default as ``outside``, and refused with ``"nearest"``.
@@ -160,7 +164,10 @@ def protect(
     mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
     promise: Promise | None = getattr(design, "promise", None)
     rate = None if promise is None else promise.epsilon
-    reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
+    box = (
+        None if bounds is None else bounds_of(",".join(map(str, bounds)), is_geographic(mechanism))
+    )
+    reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate, box)
     kept, unveiled = _listed(keep), _listed(keep_place)
     pairs = _pairs(pair)
     asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, pairs, unveiled)

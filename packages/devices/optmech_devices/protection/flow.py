@@ -95,6 +95,8 @@ class Flow:
                 own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
             self.places.append(own.replaced(chosen_of(own), each, known))
         self.reporter.others = [place.reporter for place in self.places[1:]]
+        if self.reporter.bounds is not None and self.places[0].chosen.labelled:
+            raise ProblemError("labels lie nowhere", where="bounds", remedy="Leave them out")
         names = [name for place in self.places for name in place.chosen.names]
         shared = next((name for name in names if names.count(name) > 1), None)
         if shared is not None:
@@ -217,12 +219,12 @@ class Flow:
             return [drawn_of(places[0].chosen, places[0].reporter, values[0], by)]
         # a row is released with all of its places or not at all
         points = [place.chosen.points(own) for place, own in zip(places, values, strict=True)]
-        kept, usable = places[0].reporter.kept_of(points)
+        kept, usable, far = places[0].reporter.kept_of(points)
         used = np.flatnonzero(kept)
         left = [[column[k] for k in used.tolist()] for column in by]
         out: list[Drawn] = []
         for place, own in zip(places, points, strict=True):
-            place.reporter.drop(len(kept) - len(used), int((~usable).sum()))
+            place.reporter.drop(len(kept) - len(used), int((~usable).sum()), int(far.sum()))
             out.append((used, place.reporter.at_points(own[used], left, judged=True)[1]))
         return out
 

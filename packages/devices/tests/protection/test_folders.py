@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import optmech as om
 from optmech.cli.main import main
+from optmech.errors import ProblemError
 
 KEY = bytes(range(32))
 RATE = float(np.log(4))
@@ -138,10 +140,10 @@ def test_more_than_the_default_is_refused_over_parts(
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """A cluster of two workers of this machine."""
+    """A cluster of two workers, in this process."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as found:
         yield found.scheduler_address
 
@@ -212,3 +214,31 @@ def test_every_row_a_person_and_two_places(tmp_path: Path) -> None:
     assert moved.shape == (300, 4)
     # reports err by 1.6 km in the mean, about 0.017 degrees
     assert np.abs(moved.mean(axis=0) - table.mean()).max() < 0.05
+
+
+def test_rows_outside_of_bounds_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Of a table, of its parts, and of trips as a whole; over 180 degrees too."""
+    rng = np.random.default_rng(3)
+    far = rng.random(200) < 0.3
+    lon = np.where(far, 16.4, 179.9) + rng.normal(0, 0.2, 200)
+    lat = np.where(far, 48.2, -17.0) + rng.normal(0, 0.05, 200)
+    table = pd.DataFrame({"lon": np.where(lon > 180, lon - 360, lon), "lat": lat})
+    box = (178.0, -19.0, -178.0, -15.0)
+    found = om.protect(None, table, rows_are_people=True, bounds=box)
+    assert len(found) == int((~far).sum())
+    assert found.left_out == int(far.sum())
+    assert any(f"{far.sum()} of 200 rows lay outside of the bounds" in n for n in found.notes)
+    source = cut(table, tmp_path / "parts", [70])
+    written = protect(source, tmp_path / "out", "--rows-are-people", "--bounds", "178,-19,-178,-15")
+    assert written["dropped"] == int(far.sum())
+    assert written["missing"] == 0
+    assert len(rows_of(tmp_path / "out")) == int((~far).sum())
+    trips = pd.DataFrame(
+        {"a_lon": lon, "a_lat": lat, "b_lon": np.roll(lon, 1), "b_lat": np.roll(lat, 1)}
+    )
+    both = ~far & ~np.roll(far, 1)
+    pairs = [("a_lon", "a_lat"), ("b_lon", "b_lat")]
+    kept = om.protect(None, trips, pair=pairs, rows_are_people=True, bounds=box)
+    assert len(kept) == int(both.sum())
+    with pytest.raises(ProblemError, match="no box"):
+        om.protect(None, table, rows_are_people=True, bounds=(1, 2, 3))
