@@ -102,6 +102,11 @@ ARGUMENTS = {
         "--keep-place COLUMN": columns(
             "columns that are kept although they are called like coordinates"
         ),
+        "--times": option(
+            "cut kept columns that are called like times to the beginning of an hour, a day ..., "
+            "as exact ones tie rows together",
+            choices=("hour", "day", "week", "month", "year"),
+        ),
         "--keep-order": "rows stay in their order, which ties those of one person together "
         "(default: they are shuffled)",
         "--report NAME": "add a column with the reports' labels",
@@ -152,7 +157,7 @@ def run(args: Namespace) -> Answer:
         box = None if args.bounds is None else bounds_of(args.bounds, is_geographic(mechanism))
         reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate, box)
         persons = [] if folder else list(map(Persons, columns))
-        flow = Flow(reporter, asked, spending, promise, persons, command=True)
+        flow = Flow(reporter, asked, spending, promise, persons, command=True, times=args.times)
         if folder:
             written, left = protect_folder(
                 flow,

@@ -16,7 +16,7 @@ from optmech.errors import ProblemError
 from optmech.reading.chosen import Chosen
 from optmech.reading.columns import require_columns
 from optmech_devices.protection.columns import Asked, Replaced, drawn_of
-from optmech_devices.protection.days import days_of
+from optmech_devices.protection.days import Unit, cut, days_of
 from optmech_devices.protection.persons import Persons, is_epoch, is_key, is_person, is_time
 from optmech_devices.protection.reporter import Drawn, Reporter
 from optmech_devices.protection.result import PersonPromise, Protected, persons_of, refused
@@ -36,6 +36,7 @@ _REMEDIES = (
     "--sticky-key-file FILE --sticky-by COLUMN; or say --no-budget",
 )
 """What to do beyond the default, in Python and on the command line."""
+_TIMES = 'times="hour"', "--times hour"
 
 
 @dataclass
@@ -77,6 +78,8 @@ class Flow:
     places: list[Replaced] = field(default_factory=list)
     command: bool = False
     """Whether errors name options of the command, and not arguments of Python."""
+    times: Unit | None = None
+    """To what kept times are cut."""
     unsaid: str = ""
     """Why it is not known whose a row is."""
     drawn: list[Ints] = field(default_factory=list)
@@ -95,6 +98,12 @@ class Flow:
                 own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
             self.places.append(own.replaced(chosen_of(own), each, known))
         self.reporter.others = [place.reporter for place in self.places[1:]]
+        if self.times is not None and not self.timed:
+            raise ProblemError(
+                "no column that is kept is called like a time",
+                where="times",
+                remedy="Keep one, or leave it out",
+            )
         if self.reporter.bounds is not None and self.places[0].chosen.labelled:
             raise ProblemError("labels lie nowhere", where="bounds", remedy="Leave them out")
         names = [name for place in self.places for name in place.chosen.names]
@@ -179,6 +188,15 @@ class Flow:
             self.asked.refuse_telling(
                 lambda name: cells(name)[:_LOOKED_AT], numbers, reporter.geographic, persons
             )
+
+    @property
+    def timed(self) -> list[str]:
+        """Columns that are kept, and called like times."""
+        return [name for name in self.asked.keep if is_time(str(name))]
+
+    def kept(self, name: str, cells: Any) -> Any:
+        """The cells of a column that is kept, with its times cut."""
+        return cells if self.times is None or not is_time(name) else cut(cells, name, self.times)
 
     def columns(self, rows: Ints, reports: Sequence[Ints]) -> dict[Any, Any]:
         """The new columns of rows with ``reports`` for every place of theirs."""
@@ -299,11 +317,12 @@ class Flow:
         spending, lines = self.spending, self.done()
         if self.unsaid:
             lines.append(self.unsaid)
-        times = [str(name) for name in self.asked.keep if is_time(str(name))]
-        if times:
+        if times := ", ".join(self.timed):
             lines.append(
-                f"{', '.join(times)}: exact times tie rows together, and to whoever was seen then: "
-                "round them, or leave them out"
+                f"{times}: exact times tie rows together, and to whoever was seen then: "
+                f"{_TIMES[self.command]} cuts them"
+                if self.times is None
+                else f"{times}: cut to the {self.times}, which still says when"
             )
         if not spending.budget.limited:
             lines.append("no budget was asked for: what a person spends has no limit")
