@@ -32,7 +32,7 @@ TAKEN = {
         show.description show.words spaces.arguments spaces.domain spaces.labels
         spaces.mechanism spaces.mesh spaces.mesh.elements spaces.mesh.mechanism spaces.mesh.mesh
         spaces.mesh.network spaces.mesh.triangulation spaces.observables spaces.sphere
-        spaces.tables sweeps.scheduler
+        spaces.tables
     """,
     "optmech_noise": """
         base.arrays base.bisection base.highs base.machine base.names base.read_only base.shown

@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from optmech.base.machine import cores, installing
 from optmech.errors import ProblemError
@@ -29,8 +29,6 @@ from optmech_sweeps import worker
 from optmech_sweeps.directory import RunDirectory
 from optmech_sweeps.plan import Plan
 from optmech_sweeps.worker import Job, Outcome
-
-T = TypeVar("T")
 
 
 @contextmanager
@@ -122,11 +120,7 @@ class Pool:
 
     def submit(self, job: Job) -> Future[Outcome]:
         """Start a task."""
-        return self.start(worker.run, job)
-
-    def start(self, function: Callable[..., T], *values: Any) -> Future[T]:
-        """Start what a module has, with values that can be sent to it."""
-        return self.executor.submit(function, *values)
+        return self.executor.submit(worker.run, job)
 
     def renew(self) -> bool:
         """False: only the owner of the executor could begin anew after a breakdown."""
@@ -142,9 +136,9 @@ class Processes(Pool):
     def __init__(self, workers: int) -> None:
         super().__init__(_processes(workers), workers)
 
-    def start(self, function: Callable[..., T], *values: Any) -> Future[T]:
+    def submit(self, job: Job) -> Future[Outcome]:
         with _main_that_can_be_loaded():
-            return super().start(function, *values)
+            return super().submit(job)
 
     def renew(self) -> bool:
         """New processes for those that died."""

@@ -16,7 +16,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, as_completed
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,12 +27,10 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import few_columns
-from optmech.base.machine import cores
 from optmech.base.storage import refuse_unwritable, removed_on_a_signal
 from optmech.errors import ProblemError, moved
 from optmech.exact.sampler import seeded_bytes
 from optmech.reading.tables import Part, opened_sink, opened_table
-from optmech.sweeps.scheduler import Pool, dask_executor, duration, opened
 from optmech_devices.protection.dealing import Dealing, Digests, Segment, read, several
 from optmech_devices.protection.files import Columns, columns_of, numbered
 from optmech_devices.protection.flow import Flow, Rows
@@ -40,6 +38,7 @@ from optmech_devices.protection.persons import is_key
 from optmech_devices.protection.reporter import Counts
 from optmech_devices.protection.spending import Spending
 from optmech_devices.protection.spool import Order, joined, length, taken
+from optmech_devices.protection.workers import results, workers
 
 KINDS = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.xz")
 """Endings of parts."""
@@ -168,7 +167,7 @@ def protect_folder(
         )  # fmt: skip
         path = work / "job"
         path.write_bytes(pickle.dumps(job))
-        with _pool(processes, address, len(parts)) as pool:
+        with workers(processes, address, len(parts)) as pool:
             run = _Run(pool, job, str(path), told)
             run.draw()
             run.settle()
@@ -177,16 +176,6 @@ def protect_folder(
         for each in made:
             Path(each).replace(Path(target) / Path(each).name)
     return columns.written, columns.left
-
-
-@contextmanager
-def _pool(processes: int | None, address: str | None, tasks: int) -> Iterator[Pool | None]:
-    """What tasks are handed to; None for this process."""
-    if address is None and (processes or cores()) == 1:
-        yield None
-        return
-    with dask_executor(address) as executor, opened(executor, processes, tasks) as pool:
-        yield pool
 
 
 @contextmanager
@@ -209,7 +198,7 @@ def _aside(target: Path) -> Iterator[Path]:
 class _Run:
     """The stages of one job, and what is told of them."""
 
-    def __init__(self, pool: Pool | None, job: Job, path: str, told: Told) -> None:
+    def __init__(self, pool: Executor | None, job: Job, path: str, told: Told) -> None:
         self._pool, self._job, self._path, self._told = pool, job, path, told
         self._began = time.monotonic()
         self._rows = 0
@@ -254,39 +243,19 @@ class _Run:
         """What a task returns for each of ``calls``. Raises ProblemError where one does, and where
         a process dies."""
         found: list[Any] = [None] * len(calls)
-        for done, (k, result) in enumerate(self._results(task, calls), start=1):
+        given = [(self._path, *call) for call in calls]
+        for done, (k, result) in enumerate(results(self._pool, task, given), start=1):
             found[k] = result
             if stage == 0:
                 self._rows += result.counts[0].rows
             self._tell(stage, done, len(calls), what)
         return found
 
-    def _results(
-        self, task: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        """What comes back, as it does."""
-        if self._pool is None:
-            yield from ((k, task(self._path, *call)) for k, call in enumerate(calls))
-            return
-        futures = {self._pool.start(task, self._path, *call): k for k, call in enumerate(calls)}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenExecutor as error:
-            raise ProblemError(
-                "a process ended, for lack of memory perhaps",
-                where="processes",
-                remedy="Give fewer processes, or smaller parts",
-            ) from error
-        finally:
-            for future in futures:
-                future.cancel()
-
     def _tell(self, stage: int, done: int, of: int, what: str) -> None:
         passed = time.monotonic() - self._began
         share = (sum(_WEIGHTS[:stage]) + _WEIGHTS[stage] * done / of) / sum(_WEIGHTS)
         rate = f", {self._rows / passed:,.0f} rows a second" if stage == 0 and passed else ""
-        rest = f", about {duration(passed * (1 / share - 1))} left" if share < 1 else ""
+        rest = f", about {_duration(passed * (1 / share - 1))} left" if share < 1 else ""
         self._told(f"{done:,} of {of:,} {what}{rate}{rest}")
 
 
@@ -377,6 +346,14 @@ def _waiting_rows(rows: Rows, digest: Digests, part: int, buckets: int) -> tuple
     for k, own in enumerate(rows.keys or ()):
         columns[f"key:{k}"] = digest.of(own)
     return columns, bucket
+
+
+def _duration(seconds: float) -> str:
+    """In words: 45 s, 12 min, 3.5 h."""
+    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 3600:.1f} h"
 
 
 def _job(path: str) -> Job:

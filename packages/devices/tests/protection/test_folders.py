@@ -224,7 +224,7 @@ def test_rows_outside_of_bounds_are_left_out_and_counted(tmp_path: Path) -> None
     lat = np.where(far, 48.2, -17.0) + rng.normal(0, 0.05, 200)
     table = pd.DataFrame({"lon": np.where(lon > 180, lon - 360, lon), "lat": lat})
     box = (178.0, -19.0, -178.0, -15.0)
-    found = om.protect(None, table, rows_are_people=True, bounds=box)
+    found = om.devices.protect(None, table, rows_are_people=True, bounds=box)
     assert len(found) == int((~far).sum())
     assert found.left_out == int(far.sum())
     assert any(f"{far.sum()} of 200 rows lay outside of the bounds" in n for n in found.notes)
@@ -238,7 +238,7 @@ def test_rows_outside_of_bounds_are_left_out_and_counted(tmp_path: Path) -> None
     )
     both = ~far & ~np.roll(far, 1)
     pairs = [("a_lon", "a_lat"), ("b_lon", "b_lat")]
-    kept = om.protect(None, trips, pair=pairs, rows_are_people=True, bounds=box)
+    kept = om.devices.protect(None, trips, pair=pairs, rows_are_people=True, bounds=box)
     assert len(kept) == int(both.sum())
     with pytest.raises(ProblemError, match="no box"):
-        om.protect(None, table, rows_are_people=True, bounds=(1, 2, 3))
+        om.devices.protect(None, table, rows_are_people=True, bounds=(1, 2, 3))
