@@ -25,7 +25,7 @@ TAKEN = {
         certificate.objective certificate.values cli.inputs cli.output designs.design
         designs.encoding designs.notes designs.promise designs.stated errors exact.arguments
         exact.codec exact.exponentials exact.number exact.numerators exact.ratios.generators
-        exact.rounding exact.sampler pipeline.mesh_search pipeline.search problem
+        exact.rounding exact.sampler files.extent pipeline.mesh_search pipeline.search problem
         problem.constraint problem.gains problem.problem problem.promised problem.ratios
         problem.space reading.bounded reading.chosen reading.columns reading.errors
         reading.sealed reading.tables repair.few_bits repair.gradients repair.mixing
