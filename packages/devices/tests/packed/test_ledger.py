@@ -161,7 +161,7 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
     # fewer where every pair takes many steps to come that near, more where all pairs are to be seen
-    for _ in range(1500 if name == "scattered" else 400 if radius > 1e-3 else 150):
+    for _ in range(1500 if name == "scattered" else 200 if radius > 1e-3 else 80):
         one, two = rng.uniform(low - margin, high + margin, (2, len(low)))
         a, b = place(one), place(two)
         # nearer and nearer, in different places for as long as that lasts
