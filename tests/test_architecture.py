@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +91,11 @@ def floors() -> list[str]:
     return rows[::-1]
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def modules(*houses: Path) -> dict[str, Path]:
     """Those of the core, or of other packages."""
     named = {
@@ -99,7 +108,7 @@ def modules(*houses: Path) -> dict[str, Path]:
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
     """Modules of optmech that a module imports anywhere, in functions and for annotations too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("optmech"):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -198,7 +207,7 @@ def test_one_library_declares_records() -> None:
     """That is the standard one; pydantic has the tables of files, and nothing more."""
     found: dict[str, set[str]] = {"attr": set(), "attrs": set(), "pydantic": set()}
     for name, path in modules(HOUSE, *SIBLINGS.values()).items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 origin = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
                 found.get((origin or "").split(".")[0], set()).add(room(name))
@@ -208,14 +217,14 @@ def test_one_library_declares_records() -> None:
 def test_every_private_name_is_used_and_no_branch_is_empty() -> None:
     """A constant, function or class whose name begins with _ is used where it is made."""
     for name, path in modules(HOUSE, *SIBLINGS.values()).items():
-        text = path.read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        text, tree = path.read_text(encoding="utf-8"), parsed(path)
+        words = Counter(re.findall(r"\w+", text))
         targets = [n.targets[0] for n in tree.body if isinstance(n, ast.Assign)]
         targets += [n.target for n in tree.body if isinstance(n, ast.AnnAssign)]
         made = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
         made += [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
         for own in {found for found in made if re.fullmatch("_[^_].*", found)}:
-            assert len(re.findall(rf"\b{own}\b", text)) > 1, (name, own)
+            assert words[own] > 1, (name, own)
         for node in ast.walk(tree):
             if isinstance(node, ast.If):
                 assert not all(isinstance(part, ast.Pass) for part in node.body), (
@@ -229,7 +238,7 @@ def test_no_error_is_without_words() -> None:
     own = {"Fault", "ProblemError", "VerificationError", "SolverError", "OptmechError"}
     found = 0
     for name, path in modules(HOUSE, *SIBLINGS.values()).items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.Call):
                 continue
             kind = getattr(node.func, "id", "")
@@ -241,3 +250,40 @@ def test_no_error_is_without_words() -> None:
             assert said is not None, (name, node.lineno)
             assert not (isinstance(said, ast.Constant) and not said.value), (name, node.lineno)
     assert found > 500
+
+
+TESTS = [
+    path
+    for folder in (ROOT / "tests", *sorted(ROOT.glob("packages/*/tests")))
+    for path in sorted(folder.rglob("test_*.py"))
+]
+"""Every module of tests, of the core and of what stands beside it."""
+
+
+def test_no_two_modules_of_tests_have_one_name() -> None:
+    """Where their folder is no package, pytest imports them by the last part of their path."""
+    named = Counter(path.name for path in TESTS if not (path.parent / "__init__.py").exists())
+    assert len(TESTS) > 250
+    assert [name for name, count in named.items() if count > 1] == []
+
+
+def test_every_folder_of_tests_is_collected(tmp_path: Path) -> None:
+    """Modules with nothing in them at the same places, with the same settings: all are imported,
+    and none is taken for another, also of folders that became packages."""
+    for path in TESTS:
+        stub = tmp_path / path.relative_to(ROOT)
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text("def test_nothing() -> None: ...\n")
+        for folder in path.relative_to(ROOT).parents:
+            if (ROOT / folder / "__init__.py").exists():
+                (tmp_path / folder / "__init__.py").touch()
+    stated = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = re.search(r"^\[tool\.pytest\.ini_options\]\n.*?(?=^\[|\Z)", stated, re.M | re.S)
+    assert section is not None
+    (tmp_path / "pyproject.toml").write_text(section[0], encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.stdout.count("test_nothing") == len(TESTS)
