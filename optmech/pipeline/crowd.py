@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
 from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families import Ratio
+from optmech.certificate.families import Distortion, LossLimit, Ratio, Support
 from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, spread_value
 from optmech.designs.design import Design
+from optmech.engines import limited
 from optmech.engines.information import Found, Search
 from optmech.engines.rays import Rays, Weighed, designed, needed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.pieces import cone, levels, on_facets
+from optmech.pipeline.labels import Labels
+from optmech.pipeline.pieces import by_label, cone, levels, on_facets
 from optmech.pipeline.session import Clock, feasible_design
-from optmech.problem import Problem
+from optmech.problem import LossBound, Problem, Support as SupportOf
+from optmech.problem.constraint import Constraint
 from optmech.repair import Cone, repair
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import release
@@ -67,11 +70,16 @@ def refusal(problem: Problem) -> str:
     statement = problem.statement
     if problem.mesh is not None:
         return "privacy at every point has no statistic yet: state MetricPrivacy between secrets"
-    others = [f for f in statement.families if not isinstance(f, Ratio) or f.window is not None]
+    others = [
+        family
+        for family in statement.families
+        if not isinstance(family, Ratio | LossLimit | Distortion | Support)
+        or (isinstance(family, Ratio) and family.window is not None)
+    ]
     if others:
         return (
             f"constraints[{others[0].index}] limits more than likelihood ratios of pairs of "
-            "secrets, which is not known how to do for a variance"
+            "secrets, losses, attacks and supports, which is not known how to do for a variance"
         )
     if statement.secrets < 2:
         return "one secret has nothing to be estimated"
@@ -113,6 +121,7 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         )
     people = whole_shares(np.ones(n)) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
+    labels = Labels.of(statement)
     found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
     best = designed(
@@ -122,26 +131,73 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
+    if not labels.kept(columns, weights):
+        return _limited(problem, asked, labels, rays, (found, forms), clock)
     if survey.population is None:
         asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
         found, forms = bounded(asked, clock)
     columns, weights = _told_apart(asked, columns, weights)
-    return _released(problem, columns, weights, proof_of(asked, found, forms), gap, clock)
+    kinds = labels.chosen(columns)
+    return _released(problem, columns, weights, kinds, proof_of(asked, found, forms), gap, clock)
 
 
-def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
-    """Multipliers of a bound, with the pieces that they are of."""
+def _limited(
+    problem: Problem, asked: Asked, labels: Labels, rays: Rays,
+    known: tuple[Found, list[PieceProof]], clock: Clock,
+) -> Design:  # fmt: skip
+    """The design where limits on losses or attacks count."""
+    if asked.survey.population is None:
+        raise ProblemError(
+            "limits losses or attacks, which is not known how to do for the worst population",
+            where="constraints",
+            remedy="Name a population, or leave the limits out",
+        )
+    found, forms = known
+    better = bounded(asked, clock, labels)
+    if better is not None and better[0].bound > found.bound:
+        found, forms = better
+    made = limited.designed(
+        rays, asked.wanted, found.information, found.bound, max(asked.gap, _TIGHT),
+        asked.spread, labels.limits, lambda: clock.remaining() <= 0, clock.report,
+    )  # fmt: skip
+    if made is None:
+        raise SolverError(
+            "no mechanism was found that keeps all limits",
+            where="constraints",
+            remedy="Allow more loss, ask for less of an attack, or for less privacy",
+        )
+    best, found_at = made
+    kept = best.weights > _LITTLE * best.weights.max()
+    kinds = labels.chosen(best.columns)
+    if len(labels.limits.most):
+        kinds = labels.at[found_at]
+    proof = proof_of(asked, found, forms, labels)
+    return _released(
+        problem, best.columns[kept], best.weights[kept], kinds[kept], proof, asked.gap,
+        clock, labels.at if len(proof(np.zeros((0, 0))).charges) else None,
+    )  # fmt: skip
+
+
+def bounded(
+    asked: Asked, clock: Clock, labels: Labels | None = None
+) -> tuple[Found, list[PieceProof]]:
+    """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
+    rests on limits on losses too."""
     factor = asked.factor
     n = len(factor)
     off = factor[~np.eye(n, dtype=bool)]
     tried = [cone(factor, asked.population)]
     if n > 2 and np.ptp(off) < 1e-12 * off[0]:
         tried = [levels(factor, asked.population)]
-    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS:
+    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS and labels is None:
         tried.append(on_facets(factor, asked.population))
+    limits = None
+    if labels is not None:
+        scaled, limits = labels.charges()
+        tried = [by_label(own, scaled, labels.at) for own in tried]
     best = None
     for pieces, forms in filter(all, tried):
-        made = Search(asked.wanted, asked.population, pieces, asked.spread)
+        made = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
         found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
         if found is not None and (best is None or found.bound > best[0].bound):
             best = found, forms
@@ -220,7 +276,7 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
 
 
 def proof_of(
-    asked: Asked, found: Found, forms: list[PieceProof]
+    asked: Asked, found: Found, forms: list[PieceProof], labels: Labels | None = None
 ) -> Callable[[Floats], VarianceProof]:
     """What proves the bound, for whatever estimate of a design."""
     done = []
@@ -241,8 +297,11 @@ def proof_of(
         pairs = np.argwhere(~np.eye(len(asked.factor), dtype=bool))
     inverse = np.linalg.inv(found.information)
     inverse = (inverse + inverse.T) / 2
+    charges = np.zeros(0)
+    if labels is not None and len(found.charges):
+        charges = labels.unscaled(found.charges)
     return lambda estimate: VarianceProof(
-        estimate, asked.population, inverse, found.prices, pairs, tuple(done)
+        estimate, asked.population, inverse, found.prices, pairs, tuple(done), charges
     )
 
 
@@ -250,23 +309,27 @@ def _released(
     problem: Problem,
     columns: Floats,
     weights: Floats,
+    kinds: Ints,
     proof: Callable[[Floats], VarianceProof],
     gap: float,
     clock: Clock,
+    every: Ints | None = None,
 ) -> Design:
-    """The design of columns: its reports are numbered, and each has the loss of the observable that
-    fits it best."""
+    """The design of columns: its reports are numbered, and each has the loss of an observable of
+    these ``kinds``. A bound that rests on losses is about ``every`` one, so that those of no
+    report have one that never comes."""
     matrix = (columns * weights[:, None]).T
     matrix /= matrix.sum(axis=1, keepdims=True)
-    prior, loss = problem.prior.weights, problem.loss_matrix
-    labels = ((prior[:, None] * loss).T @ matrix).argmin(axis=0)
-    reports = Domain([f"{k + 1}" for k in range(len(labels))])
+    unused = np.setdiff1d([] if every is None else every, kinds).astype(np.int64)
+    kinds = np.concatenate([kinds, unused])
+    matrix = np.hstack([matrix, np.zeros((len(matrix), len(unused)))])
+    reports = Domain([f"{k + 1}" for k in range(len(kinds))])
     stated = Problem(
         problem.prior,
-        loss[:, labels],
+        problem.loss_matrix[:, kinds],
         reports,
         objective=problem.objective,
-        constraints=problem.constraints,
+        constraints=[_of_reports(problem, c, kinds) for c in problem.constraints],
         title=problem.title,
     )
     statement = stated.statement
@@ -279,9 +342,28 @@ def _released(
         raise SolverError("no matrix in whole numbers passed", where="objective")
     people = proof(np.zeros((0, 0))).population
     made = proof(estimator(found.exact.matrix, people))
-    multipliers = Multipliers(variance=made)
+    multipliers = Multipliers(variance=_about(made, kinds))
     bound = lower_bound(statement, multipliers)
     return feasible_design(
         stated, found, bound, multipliers, clock, gap=gap, engine=ENGINE,
         engine_reason="a variance: a program over symmetric matrices, rounded to extreme columns",
     )  # fmt: skip
+
+
+def _of_reports(problem: Problem, stated: Constraint, kinds: Ints) -> Constraint:
+    """A constraint on observables as one on reports."""
+    if isinstance(stated, LossBound) and stated.loss is not None:
+        return replace(stated, loss=problem.space.losses(stated.loss)[:, kinds])
+    if isinstance(stated, SupportOf):
+        return SupportOf(np.ones((len(problem.secrets), len(kinds)), dtype=bool))
+    return stated
+
+
+def _about(proof: VarianceProof, kinds: Ints) -> VarianceProof:
+    """With labels that are numbers of reports, and not of observables."""
+    first = {kind: k for k, kind in reversed(list(enumerate(kinds.tolist())))}
+    pieces = tuple(
+        piece if piece.label is None else piece._replace(label=first[piece.label])
+        for piece in proof.pieces
+    )
+    return replace(proof, pieces=pieces)

@@ -3,6 +3,8 @@ columns of two values (``docs/theory/least-variance.md``)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
@@ -137,3 +139,14 @@ def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
     on = np.abs(drawn[:, i] / (factor[i, j] * drawn[:, j]) - 1) < 1e-12
     kept = drawn[on] / (drawn[on] @ prior)[:, None]
     return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
+
+
+def by_label(divided: Divided, charges: Floats, at: Ints) -> Divided:
+    """The same for every label of ``at`` (L,), whose columns count ``charges`` (L, q, S) of
+    limits."""
+    pieces, forms = divided
+    share = 1.0 / len(charges)
+    return (
+        [replace(p, charge=own, start=p.start * share) for own in charges for p in pieces],
+        [form._replace(label=k) for k in at.tolist() for form in forms],
+    )
