@@ -184,12 +184,18 @@ class Search:
         self.limits = np.zeros(0) if limits is None else limits
         q, none = len(self.limits), np.zeros((0, 2), dtype=np.int64)
         n = self.n = len(prior)
+        used = np.zeros(q)
+        for piece in pieces:
+            if piece.charge is not None:
+                full = piece.start[np.ix_(piece.place, piece.place)]
+                used += piece.charge @ (full * np.outer(piece.weight, piece.weight)) @ prior
+        left = np.where(self.limits > used, self.limits - used, 0.1 * np.abs(self.limits) + 1e-3)
         slacks = [
             Piece(
                 np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros((0, 1)), none, none,
-                np.array([[max(0.1 * abs(limit), 1e-3)]]),
+                np.array([[slack]]),
             )
-            for limit in self.limits.tolist()
+            for slack in left.tolist()
         ]  # fmt: skip
         self.wanted, self.prior, self.pieces = wanted, prior, [*pieces, *slacks]
         i, j = np.triu_indices(n)

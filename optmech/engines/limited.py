@@ -131,8 +131,9 @@ class Program:
                 labels.append(label)
         return Pool(np.array(columns).reshape(-1, n), np.array(labels, dtype=np.int64))
 
-    def kept(self, pool: Pool, stop: Callable[[], bool]) -> Pool | None:
-        """With columns that weights of keep the limits; None where there seem to be none."""
+    def kept(self, pool: Pool, stop: Callable[[], bool]) -> tuple[Pool, Floats] | None:
+        """With columns that weights of keep the limits, and these; None where there seem to be
+        none."""
         n, bounds = pool.columns.shape[1], self.limits.bounds
         for _ in range(_FIRST):
             counts = self.limits.counts(pool.columns, pool.labels)
@@ -147,8 +148,8 @@ class Program:
             )  # fmt: skip
             if found.x is None:
                 return None
-            if found.x[-1] < -1e-3 or stop():
-                return pool
+            if found.x[-1] < -1e-2 or stop():
+                return pool, np.asarray(found.x[:-1])
             charges = np.maximum(-found.ineqlin.marginals, 0.0) / size
             prices = found.eqlin.marginals
             fresh = []
@@ -159,32 +160,21 @@ class Program:
                     if float(prices @ v - charges @ counted) > 1e-7:
                         fresh.append((v, label))
             if not fresh:
-                return pool if found.x[-1] < -_SLACK else None
+                return (pool, np.asarray(found.x[:-1])) if found.x[-1] < -_SLACK else None
             columns, labels = zip(*fresh, strict=True)
             pool = pool.joined(Pool(np.array(columns), np.array(labels)))
-        return pool
+        return None
 
 
-def designed(
-    rays: Rays,
-    wanted: Floats,
-    information: Floats,
-    bound: float,
-    gap: float,
-    known: float,
-    limits: Limits,
-    stop: Callable[[], bool],
-    tell: Callable[[str], None],
-    draws: int = 200,
-) -> tuple[Weighed, Ints] | None:
-    """Columns with weights and labels, as ``rays.designed`` finds them; None where no weights keep
-    the limits."""
-    gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
+def started(
+    program: Program, information: Floats, stop: Callable[[], bool], draws: int = 200
+) -> tuple[Pool, Floats] | None:
+    """Columns, and weights that keep the limits; None where none were found."""
+    rays, limits = program.rays, program.limits
     random = np.random.default_rng(0)
     values, vectors = la.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    n, count = len(wanted), limits.losses.shape[1]
-    program = Program(rays, limits)
+    n, count = len(information), limits.losses.shape[1]
     free = np.zeros(len(limits.bounds))
     given = random.standard_normal((min(draws, 4 * n), n)) @ root.T
     found = [program.best(g, free, 0) for g in given]
@@ -199,10 +189,24 @@ def designed(
     few = np.unique(
         np.argsort(cost, axis=1)[:, : min(2, count)] + count * np.arange(len(cost))[:, None]
     )
-    started = program.kept(pool.kept(few), stop)
-    if started is None:
-        return None
-    pool, best, history = started, None, list[float]()
+    return program.kept(pool.kept(few), stop)
+
+
+def designed(
+    program: Program,
+    wanted: Floats,
+    pool: Pool,
+    bound: float,
+    gap: float,
+    known: float,
+    stop: Callable[[], bool],
+    tell: Callable[[str], None],
+) -> tuple[Weighed, Ints] | None:
+    """Columns with weights and labels, as ``rays.designed`` finds them, from those of a pool."""
+    gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
+    limits, n = program.limits, len(wanted)
+    random = np.random.default_rng(0)
+    best, history = None, list[float]()
     for _ in range(_ROUNDS):
         counts = limits.counts(pool.columns, pool.labels)
         size = np.maximum(np.abs(limits.bounds), 1e-9)

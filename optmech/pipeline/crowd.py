@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,8 @@ _MOST = 128
 """Secrets, whose pairs are the variables."""
 _LITTLE = 1e-5
 """Weights of columns, relative to the largest, that are left out."""
+_PIECES = 50_000
+"""Entries of all pieces, one for each label, up to which a bound rests on losses."""
 _TURNS = 60
 """Times that a population moves to where it is worse."""
 _TOLD = 1e-9
@@ -153,19 +156,29 @@ def _limited(
             remedy="Name a population, or leave the limits out",
         )
     found, forms = known
-    better = bounded(asked, clock, labels)
-    if better is not None and better[0].bound > found.bound:
-        found, forms = better
-    made = limited.designed(
-        rays, asked.wanted, found.information, found.bound, max(asked.gap, _TIGHT),
-        asked.spread, labels.limits, lambda: clock.remaining() <= 0, clock.report,
-    )  # fmt: skip
-    if made is None:
+
+    def stop() -> bool:
+        return clock.remaining() <= 0
+
+    program = limited.Program(rays, labels.limits)
+    begun = limited.started(program, found.information, stop)
+    if begun is None:
         raise SolverError(
             "no mechanism was found that keeps all limits",
             where="constraints",
             remedy="Allow more loss, ask for less of an attack, or for less privacy",
         )
+    if len(labels.limits.most) and len(asked.factor) ** 2 * len(labels.at) <= _PIECES:
+        with suppress(SolverError):
+            better = bounded(asked, clock, labels, begun)
+            if better[0].bound > found.bound:
+                found, forms = better
+    made = limited.designed(
+        program, asked.wanted, begun[0], found.bound, max(asked.gap, _TIGHT), asked.spread, stop,
+        clock.report,
+    )  # fmt: skip
+    if made is None:
+        raise SolverError("the weights of columns led nowhere", where="objective")
     best, found_at = made
     kept = best.weights > _LITTLE * best.weights.max()
     kinds = labels.chosen(best.columns)
@@ -179,7 +192,10 @@ def _limited(
 
 
 def bounded(
-    asked: Asked, clock: Clock, labels: Labels | None = None
+    asked: Asked,
+    clock: Clock,
+    labels: Labels | None = None,
+    begun: tuple[limited.Pool, Floats] | None = None,
 ) -> tuple[Found, list[PieceProof]]:
     """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
     rests on limits on losses too."""
@@ -192,9 +208,9 @@ def bounded(
     elif Rays.of(factor, asked.population).edges is None and n <= _FACETS and labels is None:
         tried.append(on_facets(factor, asked.population))
     limits = None
-    if labels is not None:
-        scaled, limits = labels.charges()
-        tried = [by_label(own, scaled, labels.at) for own in tried]
+    if labels is not None and begun is not None:
+        limits = labels.charges()[1]
+        tried = [by_label(own, labels, begun, asked.population) for own in tried]
     best = None
     for pieces, forms in filter(all, tried):
         made = Search(asked.wanted, asked.population, pieces, asked.spread, limits)

@@ -10,7 +10,9 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.variance import PieceProof, facets
 from optmech.engines.information import Piece
+from optmech.engines.limited import Pool
 from optmech.engines.rays import needed
+from optmech.pipeline.labels import Labels
 
 _PRODUCTS = 400_000
 """Products of rows that one program has at most."""
@@ -141,12 +143,29 @@ def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
     return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
 
 
-def by_label(divided: Divided, charges: Floats, at: Ints) -> Divided:
-    """The same for every label of ``at`` (L,), whose columns count ``charges`` (L, q, S) of
-    limits."""
+def by_label(divided: Divided, labels: Labels, made: tuple[Pool, Floats], prior: Floats) -> Divided:
+    """The same for every label, whose columns count what limits say. Where it starts, columns of
+    the pool ``made`` have its weights, which keep the limits, nearly."""
     pieces, forms = divided
+    charges, most = labels.charges()
+    pool, weights = made
     share = 1.0 / len(charges)
+    columns = pool.columns
+    if forms[0].form == "levels":
+        columns = np.column_stack([columns, columns.min(axis=1)])
+    scaled = weights / (pool.columns @ prior)
+    inside = []
+    for k in range(len(charges)):
+        own = columns[pool.labels == k]
+        inside.append((own.T * scaled[pool.labels == k]) @ own)
+    n = len(prior)
+    spent = sum(own @ part[:n, :n] @ prior for own, part in zip(charges, inside, strict=True))
+    plain = sum(own @ pieces[0].start[:n, :n] @ prior * share for own in charges)
+    left, over = most - spent, np.maximum(plain - spent, 1e-300)
+    part = float(np.clip(0.5 * (left / over).min(), 1e-6, 0.5))
+    starts = [(1 - part) * own + part * share * pieces[0].start for own in inside]
     return (
-        [replace(p, charge=own, start=p.start * share) for own in charges for p in pieces],
-        [form._replace(label=k) for k in at.tolist() for form in forms],
-    )
+        [replace(pieces[0], charge=own, start=start)
+         for own, start in zip(charges, starts, strict=True)],
+        [forms[0]._replace(label=k) for k in labels.at.tolist()],
+    )  # fmt: skip
