@@ -152,7 +152,7 @@ def drawn(store: Store) -> str:
         (name, f"{errors[key]['variation']:.0%} misplaced", errors[key]["first"])
         for name, key in (
             ("planar Laplace", "planar Laplace"), ("least loss", "least loss"),
-            ("designed for the map", "non-negative"),
+            ("designed for the map", "designed"),
         )
     ]  # fmt: skip
     most = max(true)

@@ -43,7 +43,8 @@ class Survey(ReadOnly):
 
 class PieceProof(NamedTuple):
     """Multipliers of a piece of the cone of columns: "cone", all of it; "levels", of columns with
-    two values; "facet", of columns with v_i = f_ij v_j for its ``facet`` (i, j).
+    two values; "facet", of columns with v_i = f_ij v_j for its ``facet`` (i, j); "empty", where
+    rows say that there is no column.
 
     ``rows`` (p, 4) has pairs (i, j), (k, l) of rows f_ij v_j - v_i >= 0, and ``weight`` (p,) what
     their products count. Of "levels" the secret numbered S is the lower value. ``label`` is whose
@@ -318,7 +319,9 @@ def _covered(
     if any(p.label is not None and not 0 <= p.label < count for p in pieces):
         return False
     guesses: Sequence[int | None] = range(len(guessed[0].table)) if guessed else [None]
-    if guessed and any(p.form != "cone" or p.guess not in guesses for p in pieces):
+    if guessed and any(p.form not in ("cone", "empty") or p.guess not in guesses for p in pieces):
+        return False
+    if not guessed and any(p.form == "empty" for p in pieces):
         return False
     named = {k: tuple(table[k].tobytes() for table in losses) for k in range(count)}
     plain = tuple(p for p in pieces if p.label is None)
@@ -335,7 +338,7 @@ def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:
     """Whether every extreme ray of the columns lies in a piece. A proof of fewer is none."""
     forms = {piece.form for piece in pieces}
     n = len(factor)
-    if forms == {"cone"}:
+    if forms in ({"cone"}, {"empty"}):
         return True
     if forms == {"levels"}:
         off = factor[~np.eye(n, dtype=bool)]
@@ -364,7 +367,14 @@ def _holds(
 ) -> bool:
     """Whether the slack, less what the piece's products take, is positive semidefinite on it."""
     if piece.guess is not None and guessed is not None:
-        return is_positive(slack - _products(piece, factor, n, guessed))
+        rows, table = _products(piece, factor, n, guessed)
+        if piece.form == "empty":
+            sums = [sum(table[k][k] * row[s] for k, row in enumerate(rows)) for s in range(n)]
+            return max(sums) < 0
+        if not rows:
+            return is_positive(slack)
+        basis = Dyadic.exactly(rows)
+        return is_positive(slack - (basis.turned @ Dyadic.exactly(table) @ basis))
     size = n
     if piece.form == "levels":
         size = n + 1
@@ -405,8 +415,10 @@ def _holds(
     return is_positive(rest)
 
 
-def _products(piece: PieceProof, factor: Floats, n: int, guessed: Limit) -> Dyadic:
-    """AᵀNA with the rows of ratios, and those of guesses that are no better than the piece's."""
+def _products(
+    piece: PieceProof, factor: Floats, n: int, guessed: Limit
+) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+    """A and N of the rows of ratios, and of guesses that are no better than the piece's."""
     assert piece.guess is not None
     own, errors = guessed.row(piece.guess), guessed.table
     places: dict[tuple[int, int], int] = {}
@@ -432,10 +444,7 @@ def _products(piece: PieceProof, factor: Floats, n: int, guessed: Limit) -> Dyad
     for a, b, value in used:
         table[a][b] += value / 2
         table[b][a] += value / 2
-    if not rows:
-        return Dyadic(flint.fmpz_mat(n, n), 0)
-    basis = Dyadic.exactly(rows)
-    return basis.turned @ Dyadic.exactly(table) @ basis
+    return rows, table
 
 
 def _on_facet(form: Dyadic, i: int, j: int, factor: float) -> Dyadic:

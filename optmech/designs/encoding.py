@@ -261,7 +261,7 @@ def encode_variance(proof: VarianceProof) -> Plain:
 
 _PROOF = ("estimate", "population", "inverse", "prices")
 _OF = ("label", "guess")
-_FORMS = ("cone", "levels", "facet")
+_FORMS = ("cone", "levels", "facet", "empty")
 
 
 def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:

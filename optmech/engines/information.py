@@ -28,6 +28,10 @@ _HELD = 1e-6
 """What may be missing of an equation that counts as held."""
 _SHORTEST = 1e-9
 """A step that leads nowhere."""
+_REFINED = 2
+"""Times that what is left of the equations of a step is solved again."""
+_STUCK = 1e-3
+"""A step that rounding made short."""
 _STEPS = 120
 _INSIDE = 0.9
 _CENTRED = 1e-9
@@ -236,12 +240,13 @@ class Search:
                 break
             if step is None:
                 break
-            _, decrement, here = step
+            length, decrement, here = step
             if decrement < _NEAR and here is not None:
                 found = here
             least = gap * max(value - self.known, _LEAST * value)
             last = weight * self.count <= least
-            if (last and decrement < _CENTRED) or stop():
+            stuck = length < _STUCK and decrement < _NEAR
+            if (last and (decrement < _CENTRED or stuck)) or stop():
                 break
             value = here.value if here is not None else value
             if decrement < 1.0 and not last:
@@ -343,37 +348,68 @@ class Search:
     ) -> tuple[list[Floats], Floats, list[Floats]]:
         """Pieces meet in X only: each is eliminated by itself."""
         size, many = len(slope), len(self.target)
-        shared, moved, kept = np.zeros((size, size)), np.zeros(size), []
-        for k, (piece, onto, (own, hessian, _)) in enumerate(
-            zip(self.pieces, self.onto, barriers, strict=True)
-        ):
+        shared, kept = np.zeros((size, size)), []
+        for piece, onto, (_, hessian, _) in zip(self.pieces, self.onto, barriers, strict=True):
             factor = la.cho_factor(hessian)
             back = la.cho_solve(factor, onto.T.toarray())
-            free = la.cho_solve(factor, own)
-            dual, pull = np.zeros((0, size)), np.zeros(0)
+            zero, inner, across = piece.zero, None, np.zeros((len(hessian), 0))
+            dual = np.zeros((0, size))
             if len(piece.equal):
                 # Z m = -Z u beside it
-                zero = piece.zero
                 across = la.cho_solve(factor, zero.T.toarray())
                 inner = la.cho_factor(zero @ across)
                 dual = la.cho_solve(inner, zero @ back)
-                pull = la.cho_solve(inner, zero @ (self.points[k] - free))
-                back, free = back - across @ dual, free + across @ pull
+                back = back - across @ dual
             shared += onto @ back
-            moved -= onto @ free
-            kept.append((back, free, dual, pull))
+            kept.append((factor, back, across, inner, dual))
         # W = slope + bend dX - sumsᵀλ,  dX = moved - shared W,  sums dX = missing
-        system = np.block(
-            [
-                [np.eye(size) + shared @ bend, -shared @ self.sums.T],
-                [self.sums, np.zeros((many, many))],
-            ]
+        system = la.lu_factor(
+            np.block(
+                [
+                    [np.eye(size) + shared @ bend, -shared @ self.sums.T],
+                    [self.sums, np.zeros((many, many))],
+                ]
+            )
         )
-        found = la.solve(system, np.concatenate([moved - shared @ slope, missing]))
-        shift, prices = found[:size], found[size:]
-        force = slope + bend @ shift - self.sums.T @ prices
-        moves = [-free - back @ force for back, free, _, _ in kept]
-        return moves, prices, [dual @ force - pull for _, _, dual, pull in kept]
+
+        def solved(
+            owns: Sequence[Floats], slope: Floats, zeros: Sequence[Floats], missing: Floats
+        ) -> tuple[list[Floats], Floats, list[Floats]]:
+            moved, parts = np.zeros(size), []
+            for own, zero, piece, onto, (factor, _, across, inner, _) in zip(
+                owns, zeros, self.pieces, self.onto, kept, strict=True
+            ):
+                free, pull = la.cho_solve(factor, own), np.zeros(0)
+                if inner is not None:
+                    pull = la.cho_solve(inner, zero - piece.zero @ free)
+                    free = free + across @ pull
+                moved -= onto @ free
+                parts.append((free, pull))
+            found = la.lu_solve(system, np.concatenate([moved - shared @ slope, missing]))
+            shift, prices = found[:size], found[size:]
+            force = slope + bend @ shift - self.sums.T @ prices
+            moves = [-f - k[1] @ force for (f, _), k in zip(parts, kept, strict=True)]
+            free = [k[4] @ force - p for (_, p), k in zip(parts, kept, strict=True)]
+            return moves, prices, free
+
+        owns = [own for own, _, _ in barriers]
+        zeros = [piece.zero @ u for piece, u in zip(self.pieces, self.points, strict=True)]
+        moves, prices, free = solved(owns, slope, zeros, missing)
+        for _ in range(_REFINED):
+            shift = np.asarray(sum(o @ m for o, m in zip(self.onto, moves, strict=True)))
+            force = slope + bend @ shift - self.sums.T @ prices
+            left = [
+                own + hessian @ m + onto.T @ force - piece.zero.T @ f
+                for (own, hessian, _), onto, piece, m, f in zip(
+                    barriers, self.onto, self.pieces, moves, free, strict=True
+                )
+            ]
+            rest = [z + p.zero @ m for z, p, m in zip(zeros, self.pieces, moves, strict=True)]
+            more = solved(left, np.zeros(size), rest, missing - self.sums @ shift)
+            moves = [a + b for a, b in zip(moves, more[0], strict=True)]
+            prices = prices + more[1]
+            free = [a + b for a, b in zip(free, more[2], strict=True)]
+        return moves, prices, free
 
     def _proof(
         self,
@@ -388,9 +424,11 @@ class Search:
         """The multipliers of a point, where every equation holds."""
         if missing > _HELD:
             return None
-        weights = [
-            tau / (piece.products @ u) for piece, u in zip(self.pieces, self.points, strict=True)
-        ]
+        # where the step leads, so that what is left of a piece is τ U⁻¹ (U - dU) U⁻¹
+        weights = []
+        for piece, u, move in zip(self.pieces, self.points, moves, strict=True):
+            inside = piece.products @ u
+            weights.append(tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside)
         lam, charges = -prices[: self.n], np.maximum(-prices[self.n :], 0.0)
         full = whole(self.information()[: self.size], self.n)
         bound = 2 * value - float(lam.sum()) - float(charges @ self.limits)

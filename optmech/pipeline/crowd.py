@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
-from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate import Bound, Multipliers, lower_bound
 from optmech.certificate.families import Distortion, LossLimit, Ratio, Support
-from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, spread_value
+from optmech.certificate.statement import Statement
+from optmech.certificate.variance import PieceProof, VarianceProof, estimator, spread_value
 from optmech.designs.design import Design
 from optmech.engines import limited
-from optmech.engines.information import Found, Search
-from optmech.engines.rays import Rays, Weighed, designed, needed, weighed
+from optmech.engines.information import Found
+from optmech.engines.rays import Rays, Weighed, designed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.labels import Labels
-from optmech.pipeline.pieces import by_label, cone, levels, on_facets
+from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, proof_of
 from optmech.pipeline.session import Clock, feasible_design
 from optmech.problem import LossBound, Problem, Support as SupportOf
 from optmech.problem.constraint import Constraint
@@ -30,42 +30,18 @@ from optmech.repair.release import release
 from optmech.spaces.domain import Domain
 
 ENGINE = "information"
-_TIGHT = 1e-5
-"""Of a bound, what the search leaves at the least."""
-_FACETS = 10
-"""Secrets up to which the facets of one of them are told apart."""
 _MOST = 128
 """Secrets, whose pairs are the variables."""
 _LITTLE = 1e-5
 """Weights of columns, relative to the largest, that are left out."""
-_PIECES = 50_000
-"""Entries of all pieces, one for each label, up to which a bound rests on losses."""
+_LESS = (0.0, *(2.0**-k for k in range(24, 9, -2)))
+"""Of T, what is left out where a proof does not hold by a little."""
 _TURNS = 60
 """Times that a population moves to where it is worse."""
 _TOLD = 1e-9
 """Eigenvalues of an information below this, relatively, are none."""
 _HELD = 1e-4
 """Of a mechanism that tells all secrets apart, mixed in where the best one does not."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A survey over the closed limits of pairs, at a population."""
-
-    survey: Survey
-    factor: Floats
-    population: Floats
-    gap: float
-
-    @property
-    def wanted(self) -> Floats:
-        """S."""
-        return self.survey.gram
-
-    @property
-    def spread(self) -> float:
-        """|Cπ|², which is taken off a variance."""
-        return float(self.population @ self.survey.gram @ self.population)
 
 
 def refusal(problem: Problem) -> str:
@@ -128,7 +104,7 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
     found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
     best = designed(
-        rays, asked.wanted, found.information, found.bound, max(gap, _TIGHT),
+        rays, asked.wanted, found.information, found.bound, max(gap, TIGHT),
         asked.spread, lambda: clock.remaining() <= 0, clock.report,
     )  # fmt: skip
     if best is None:
@@ -141,7 +117,8 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         found, forms = bounded(asked, clock)
     columns, weights = _told_apart(asked, columns, weights)
     kinds = labels.chosen(columns)
-    return _released(problem, columns, weights, kinds, proof_of(asked, found, forms), gap, clock)
+    proofs = [proof_of(asked, found, forms)]
+    return _released(problem, columns, weights, kinds, proofs, gap, clock)
 
 
 def _limited(
@@ -168,14 +145,11 @@ def _limited(
             where="constraints",
             remedy="Allow more loss, ask for less of an attack, or for less privacy",
         )
-    if len(labels.limits.most) and len(asked.factor) ** 2 * len(labels.at) <= _PIECES:
-        with suppress(SolverError):
-            better = bounded(asked, clock, labels, begun)
-            if better[0].bound > found.bound:
-                found, forms = better
+    reached = [*bounded_by_limits(asked, clock, labels, begun), (found, forms, [])]
+    reached.sort(key=lambda own: -own[0].bound)
     made = limited.designed(
-        program, asked.wanted, begun[0], found.bound, max(asked.gap, _TIGHT), asked.spread, stop,
-        clock.report,
+        program, asked.wanted, begun[0], reached[0][0].bound, max(asked.gap, TIGHT),
+        asked.spread, stop, clock.report,
     )  # fmt: skip
     if made is None:
         raise SolverError("the weights of columns led nowhere", where="objective")
@@ -184,43 +158,12 @@ def _limited(
     kinds = labels.chosen(best.columns)
     if len(labels.limits.most):
         kinds = labels.at[found_at]
-    proof = proof_of(asked, found, forms, labels)
+    proofs = [proof_of(asked, own, pieces, labels, more) for own, pieces, more in reached]
+    every = labels.at if any(len(own.charges) for own, _, _ in reached) else None
     return _released(
-        problem, best.columns[kept], best.weights[kept], kinds[kept], proof, asked.gap,
-        clock, labels.at if len(proof(np.zeros((0, 0))).charges) else None,
+        problem, best.columns[kept], best.weights[kept], kinds[kept], proofs, asked.gap, clock,
+        every,
     )  # fmt: skip
-
-
-def bounded(
-    asked: Asked,
-    clock: Clock,
-    labels: Labels | None = None,
-    begun: tuple[limited.Pool, Floats] | None = None,
-) -> tuple[Found, list[PieceProof]]:
-    """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
-    rests on limits on losses too."""
-    factor = asked.factor
-    n = len(factor)
-    off = factor[~np.eye(n, dtype=bool)]
-    tried = [cone(factor, asked.population)]
-    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
-        tried = [levels(factor, asked.population)]
-    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS and labels is None:
-        tried.append(on_facets(factor, asked.population))
-    limits = None
-    if labels is not None and begun is not None:
-        limits = labels.charges()[1]
-        tried = [by_label(own, labels, begun, asked.population) for own in tried]
-    best = None
-    for pieces, forms in filter(all, tried):
-        made = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
-        found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
-        if found is not None and (best is None or found.bound > best[0].bound):
-            best = found, forms
-        clock.report(f"bound {found.bound if found else 0:.6g}")
-    if best is None:
-        raise SolverError("the bound's program led nowhere", where="objective")
-    return best
 
 
 def whole_shares(values: Floats) -> Floats:
@@ -285,40 +228,10 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
         kept = best.weights > least * best.weights.max()
         if kept.all():
             continue
-        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, _TIGHT) / 20)
+        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, TIGHT) / 20)
         if again is not None and again.value <= value * (1 + asked.gap / 20 + 1e-6):
             return again.columns, again.weights
     return columns, weights
-
-
-def proof_of(
-    asked: Asked, found: Found, forms: list[PieceProof], labels: Labels | None = None
-) -> Callable[[Floats], VarianceProof]:
-    """What proves the bound, for whatever estimate of a design."""
-    done = []
-    for form, weight, free in zip(forms, found.weights, found.free, strict=True):
-        ends = form.rows
-        factor = asked.factor
-        n = len(factor)
-        if form.form == "levels":
-            factor = np.pad(factor, (0, 1), constant_values=float(factor[0, 1]))
-            factor[n] = 1.0
-        own = np.concatenate([weight, free])
-        if form.form == "facet":
-            own = own * form.weight
-        scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
-        done.append(form._replace(weight=own / scale))
-    pairs = np.argwhere(needed(asked.factor))
-    if forms[0].form == "levels":
-        pairs = np.argwhere(~np.eye(len(asked.factor), dtype=bool))
-    inverse = np.linalg.inv(found.information)
-    inverse = (inverse + inverse.T) / 2
-    charges = np.zeros(0)
-    if labels is not None and len(found.charges):
-        charges = labels.unscaled(found.charges)
-    return lambda estimate: VarianceProof(
-        estimate, asked.population, inverse, found.prices, pairs, tuple(done), charges
-    )
 
 
 def _released(
@@ -326,7 +239,7 @@ def _released(
     columns: Floats,
     weights: Floats,
     kinds: Ints,
-    proof: Callable[[Floats], VarianceProof],
+    proofs: Sequence[Callable[[Floats], VarianceProof]],
     gap: float,
     clock: Clock,
     every: Ints | None = None,
@@ -356,14 +269,28 @@ def _released(
         found = release(given, repaired, constant_anchors(statement, repaired))
     if found is None:
         raise SolverError("no matrix in whole numbers passed", where="objective")
-    people = proof(np.zeros((0, 0))).population
-    made = proof(estimator(found.exact.matrix, people))
-    multipliers = Multipliers(variance=_about(made, kinds))
-    bound = lower_bound(statement, multipliers)
+    people = proofs[0](np.zeros((0, 0))).population
+    near = estimator(found.exact.matrix, people)
+    made = [_about(proof(near), kinds) for proof in proofs]
+    multipliers, bound = _proved(statement, made)
     return feasible_design(
         stated, found, bound, multipliers, clock, gap=gap, engine=ENGINE,
         engine_reason="a variance: a program over symmetric matrices, rounded to extreme columns",
     )  # fmt: skip
+
+
+def _proved(statement: Statement, proofs: list[VarianceProof]) -> tuple[Multipliers, Bound]:
+    """The proof of the largest bound. Each is tried with a little less of T, which leaves more
+    room, where it does not hold."""
+    found = []
+    for proof in proofs:
+        for less in _LESS:
+            tried = replace(proof, inverse=proof.inverse * (1 - less))
+            multipliers = Multipliers(variance=tried)
+            found.append((multipliers, lower_bound(statement, multipliers)))
+            if found[-1][1].value > 0:
+                break
+    return max(found, key=lambda own: own[1].value)
 
 
 def _of_reports(problem: Problem, stated: Constraint, kinds: Ints) -> Constraint:

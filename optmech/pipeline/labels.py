@@ -74,16 +74,28 @@ class Labels:
         spent = self.limits.counts(columns, labels) @ weights
         return bool((spent <= self.limits.bounds - 1e-9 * np.abs(self.limits.bounds)).all())
 
-    def charges(self) -> tuple[Floats, Floats]:
-        """(L, q, S) and (q,): what columns of each label count, of limits of about one."""
+    @property
+    def least(self) -> float:
+        """What the one attack that a bound rests on misses at least."""
+        return float(self.limits.least[0])
+
+    def charges(self, attacked: bool = False) -> tuple[Floats, Floats]:
+        """(L, q, S) and (q,): what columns of each label count, of limits of about one; the attack
+        comes after them."""
         own = self.limits
         size = np.maximum(own.most, 1e-9)
-        return own.losses.transpose(1, 0, 2) / size[:, None], own.most / size
+        most = np.append(own.most / size, -1.0) if attacked else own.most / size
+        return own.losses.transpose(1, 0, 2) / size[:, None], most
 
     def unscaled(self, found: Floats) -> Floats:
         """Charges of the scaled limits as those of all families, in their order."""
-        left = list(found / np.maximum(self.limits.most, 1e-9))
+        sizes = [*np.maximum(self.limits.most, 1e-9), *self.limits.least[:1]]
+        left = [value / size for value, size in zip(found, sizes, strict=False)]
+        attacks = left[len(self.limits.most) :]
         out: list[float] = []
         for count, of_losses in self.counts:
-            out += [left.pop(0) for _ in range(count)] if of_losses else [0.0] * count
+            if of_losses:
+                out += [left.pop(0) for _ in range(count)]
+            else:
+                out.append(attacks.pop() if attacks else 0.0)
         return np.array(out)

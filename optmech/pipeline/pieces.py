@@ -26,7 +26,8 @@ def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
     return -1 / root, root
 
 
-def _rows(ends: Ints, factor: Floats, size: int) -> Floats:
+def rows_of(ends: Ints, factor: Floats, size: int) -> Floats:
+    """The rows f_ij v_j - v_i of pairs (i, j), scaled, over so many coordinates."""
     out = np.zeros((len(ends), size))
     for k, (i, j) in enumerate(ends.tolist()):
         out[k, i], out[k, j] = _row(i, j, factor)
@@ -68,7 +69,7 @@ def cone(factor: Floats, prior: Floats) -> Divided:
     ends = np.argwhere(needed(factor))
     both = _near(ends, factor)
     piece = Piece(
-        np.arange(n), np.ones(n), _rows(ends, factor, n), both,
+        np.arange(n), np.ones(n), rows_of(ends, factor, n), both,
         np.zeros((0, 2), dtype=np.int64), _start(factor, prior),
     )  # fmt: skip
     return [piece], [_proof_form("cone", None, ends, both)]
@@ -94,7 +95,7 @@ def levels(given: Floats, prior: Floats) -> Divided:
     scale = 1 / float(start[0, :n] @ prior)
     both = np.column_stack([a, b])
     piece = Piece(
-        every, np.ones(n), _rows(ends, factor, n + 1), both[~same], both[same], start * scale
+        every, np.ones(n), rows_of(ends, factor, n + 1), both[~same], both[same], start * scale
     )
     return [piece], [_proof_form("levels", None, ends, np.vstack([both[~same], both[same]]))]
 
@@ -110,7 +111,7 @@ def on_facets(factor: Floats, prior: Floats) -> Divided:
     for i, j in sorted(facets(limits, middle)):
         onto = np.delete(np.eye(n), i, axis=1)
         onto[i, j - (j > i)] = factor[i, j]
-        rows = _rows(ends, factor, n) @ onto
+        rows = rows_of(ends, factor, n) @ onto
         size = np.abs(rows).max(axis=1)
         kept = np.flatnonzero(size > 1e-9)
         rows = rows[kept] / size[kept, None]

@@ -29,7 +29,7 @@ from optmech_audit.numbers import ONE, ZERO, Fault, dot, need, number, paired, t
 from optmech_audit.places import Places
 
 NAMES = ("histogram", "cdf", "ranges", "marginals", "mean")
-FORMS = ("cone", "levels", "facet")
+FORMS = ("cone", "levels", "facet", "empty")
 SHIFTS = (2.0**-20, 2.0**-30, 2.0**-38, 2.0**-44)
 OF_FACTOR = 62
 ROOT_BITS = 128
@@ -317,7 +317,10 @@ def require_covered(
     count = len(tables[0]) if tables else 0
     need(all(p.label is None or p.label < count for p in pieces), "a label without a loss")
     if guesses:
-        need(all(p.form == "cone" and p.guess is not None for p in pieces), "a piece of no guess")
+        forms = ("cone", "empty")
+        need(all(p.form in forms and p.guess is not None for p in pieces), "a piece of no guess")
+    else:
+        need(all(p.form != "empty" for p in pieces), "a piece without columns")
     losses = [[table[k] for table in tables] for k in range(count)]
     for wanted in losses or [[]]:
         for t in range(len(guesses[0].table)) if guesses else (None,):
@@ -351,6 +354,8 @@ def holds(
 ) -> bool:
     """Whether the slack, less what products of limits take, is positive semidefinite there."""
     if guess is not None:
+        if piece.form == "empty":
+            return max(guessed_sums(piece, known, n, guess)) < 0
         return is_positive(slack.less(dyadic(guessed_products(piece, known, n, guess))))
     factors, size = dict(known), n
     if piece.form == "levels":
@@ -378,26 +383,38 @@ def holds(
     return is_positive(rest)
 
 
+def guessed_row(
+    ends: RowPair, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit
+) -> Vector | None:
+    """What is >= 0 of every column of a piece: of (i, j) the limit of a ratio; of (n + u, n + u)
+    that the guess u is no better than that of the piece."""
+    (i, j), best = ends, piece.guess
+    if i == j and 0 <= i - n < len(guess.table) and best is not None:
+        return [a - b for a, b in paired(guess.row(i - n), guess.row(best))]
+    if ends not in known:
+        return None
+    return [known[ends] * (s == j) - (s == i) for s in range(n)]
+
+
+def guessed_sums(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Vector:
+    """What weights of rows add up to; where that is below 0 everywhere there is no column."""
+    sums = [ZERO] * n
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        row = guessed_row((i, j), piece, known, n, guess) if (i, j) == (k, m) else None
+        if row is not None and weight > 0:
+            sums = [a + weight * b for a, b in paired(sums, row)]
+    return sums
+
+
 def guessed_products(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Matrix:
-    """What products of limits take, and of the rows that say that no guess is better than that of
-    the piece: of the guess u that is (n + u, n + u)."""
-    assert piece.guess is not None
-    best = guess.row(piece.guess)
-
-    def row(i: int, j: int) -> Vector | None:
-        if i == j and 0 <= i - n < len(guess.table):
-            return [a - b for a, b in paired(guess.row(i - n), best)]
-        if (i, j) not in known:
-            return None
-        return [known[i, j] * (s == j) - (s == i) for s in range(n)]
-
+    """What products of those rows take."""
     # of every row the sum of what it is multiplied with
     rows: dict[RowPair, Vector | None] = {}
     beside: dict[RowPair, Vector] = {}
     for (i, j, k, m), weight in paired(piece.rows, piece.weight):
         for ends in ((i, j), (k, m)):
             if ends not in rows:
-                rows[ends] = row(*ends)
+                rows[ends] = guessed_row(ends, piece, known, n, guess)
         other = rows[k, m]
         if rows[i, j] is None or other is None or not weight > 0:
             continue
