@@ -323,6 +323,8 @@ class Search:
         inverse = (vectors / values) @ vectors.T
         inner = (vectors / np.sqrt(values)) @ vectors.T
         y = piece.products @ u
+        if (y <= 0).any():
+            raise la.LinAlgError("outside")
         slope = -tau * (half(inverse) + piece.products.T @ (1 / y))
         scaled = sp.diags_array(1 / y) @ piece.products
         hessian = tau * (doubled(inverse, inverse) / 2 + (scaled.T @ scaled).toarray())
