@@ -13,6 +13,7 @@ from optmech.base.numerals import float_of_text, fraction_of_text, int_of_text
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.designs.design import Design
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
     from optmech.spaces.mesh import Mesh
@@ -106,12 +107,17 @@ def read_input(args: Namespace) -> tuple[Problem, Mechanism]:
 def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     """The problem and the mechanism, from a path and, for a matrix, that or the name of its
     problem."""
+    return read_solved(path, stated)[:2]
+
+
+def read_solved(path: str, stated: str | None) -> tuple[Problem, Mechanism, Design | None]:
+    """The same, and the design where that is what the file holds."""
     if stated is not None:
         from optmech.exchange.matrices import read_matrix
         from optmech.files import read_problem
 
         problem = read_problem(stated).problem
-        return problem, read_matrix(path, problem.secrets, problem.observables)
+        return problem, read_matrix(path, problem.secrets, problem.observables), None
     if Path(path).suffix.lower() in (".csv", ".npy", ".nc", ".parquet"):
         raise ProblemError(
             f"{path}: a matrix needs its problem",
@@ -121,7 +127,7 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     from optmech.designs.design import Design
 
     design = Design.load(path)
-    return design.problem, design.mechanism
+    return design.problem, design.mechanism, design
 
 
 def released_mechanism(path: str, name: str | None) -> Mechanism:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.analysis.counts import Counts, counts_of
 from optmech.analysis.surveys import Estimate, estimated
@@ -38,6 +39,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network, refuse_network
+from optmech.spaces.statistics import as_statistic, statistic_matrix
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
@@ -251,11 +253,12 @@ class Design(Proved):
         self._require_survey()
         return self.bound
 
-    def estimate(self, counts: Counts) -> Estimate:
+    def estimate(self, counts: Counts, statistic: ArrayLike | str | None = None) -> Estimate:
         """The statistic of those who reported, from how often each report came: ``.values``,
         ``.covariance`` and ``.interval(level)``.
 
         ``counts`` are an array in the order of ``problem.observables``, or a mapping over these.
+        Another ``statistic``, as of ``om.MinimizeVariance``, is estimated from the same reports.
         The estimate is unbiased, its variance the one that the file proves; ``.consistent()`` and
         ``om.estimate.prior`` are biased, and often nearer. Raises ProblemError on unusable counts,
         and where another objective was stated.
@@ -275,7 +278,10 @@ class Design(Proved):
         near = proof.estimate
         # exactly unbiased but for rounding, as the certificate has it
         near = np.asarray(np.linalg.solve(near @ self.mechanism.matrix.T, near), dtype=np.float64)
-        return estimated(survey.statistic, near, counts_of(counts, self.problem.observables))
+        rows = survey.statistic
+        if statistic is not None:
+            rows = statistic_matrix(as_statistic(statistic), self.problem.secrets)
+        return estimated(rows, near, counts_of(counts, self.problem.observables))
 
     def _require_survey(self) -> VarianceProof:
         proof = self.certificate.multipliers.variance
