@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.objective import relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
 from optmech.exact.arguments import one_of, whole
 from optmech.exact.exponentials import bracket, exp_bounds
@@ -37,18 +35,28 @@ _WEIGHT_BITS = 60
 _SHARES = (1e-9, 1e-7, 1e-5, 1e-3, 0.03)
 """Of δ that are kept back for what floats do."""
 _LIMIT = 60.0
-_FIRST_CELLS, _MOST_CELLS = 4, 64
+_FIRST, _MOST_CELLS = 4, 64
 _MOST_RINGS = 900
+_SETTLED = 0.1
+"""More rings are tried while they lower the loss by more than this part of the gap."""
+_SURE = 3.0
+"""Rings of one sensitivity over ε that are tried anyway: steep noise has narrow ones."""
+_NODES = (4, 6, 8, 12, 16)
+"""Of one sensitivity: those of a bound."""
+_MOST_NODES = 150
 _LEVELS = 16
 """Depths of caps of one shift."""
 _GRADE = 4
 """By which power they grow: caps of small noise are thin."""
-_ROUNDS = 6
-_COARSE, _FINE = 4, 16
+_ROUNDS = 10
+_SPARE = 1e-5
+"""What a weight costs, of what a limit does: without it there are many that do nothing."""
+_COARSE, _FINE, _CLOSER = 4, 16, 8
+_NEAR, _MISSED = 0.2, 3e-4
 """Points between two nodes at which a bound is looked at."""
-_MARGINS = (1e-3, 3e-3, 0.01, 0.03, 0.1)
+_MARGINS = (3e-3, 0.01, 0.03, 0.1)
 """By how much of a bound its level is lowered until it is proved."""
-_STEEP = 2.5
+_STEEP = 4.0
 """Above such an ε shorter shifts than the largest bind as well."""
 _LEAST_EPSILON = 0.01
 
@@ -83,7 +91,7 @@ def radial(
     loss:
         "square", the expected squared distance, or "absolute", the expected distance.
     cells:
-        Rings of one sensitivity; "auto" doubles them from 4 until the gap is met, up to 64.
+        Rings of one sensitivity; "auto" doubles them from 4 while that helps, up to 64.
     gap:
         The certified relative gap at which the search ends.
     note:
@@ -117,37 +125,32 @@ def radial(
     started = time.perf_counter()
     made = RadialNoise(RadialLaw(1, (2,)), loss, rate, part, span, dimension, 1)
     wide = 1.15 * truncated_end(float(rate), float(part), 1) + dimension
-    first = _FIRST_CELLS if cells == "auto" else whole(cells, "cells", 1, _MOST_CELLS)
-    last = _MOST_CELLS if cells == "auto" else first
-    best: RadialNoise | None = None
-    while True:
-        if first * wide > _MOST_RINGS:
-            if best is None:
-                raise TooLargeError(
-                    f"such noise spreads over about {first * wide:,.0f} rings",
-                    where="cells",
-                    remedy="Allow a larger ε or δ, or fewer cells",
-                )
-            break
-        found = _on_rings(made, wide, first)
-        found = replace(found, multipliers=_tests(made, wide, first))
-        best = found if best is None else _better(best, found)
-        say(f"{first} rings a sensitivity: gap {_gap(best):.2g}")
-        if _gap(best) <= gap or 2 * first > last:
-            break
+    first = _FIRST if cells == "auto" else whole(cells, "cells", 1, _MOST_CELLS)
+    if first * wide > _MOST_RINGS:
+        raise TooLargeError(
+            f"such noise spreads over about {first * wide:,.0f} rings",
+            where="cells",
+            remedy="Allow a larger ε or δ, or fewer cells",
+        )
+    best = _on_rings(made, wide, first)
+    last = first if cells != "auto" else min(_MOST_CELLS, int(_MOST_RINGS / wide))
+    while 2 * first <= last:
         first *= 2
+        before, best = best, min(best, _on_rings(made, wide, first), key=lambda d: d.exact_loss)
+        say(f"{first} rings a sensitivity: loss {best.loss:.6g}")
+        settled = before.loss - best.loss <= _SETTLED * gap * best.loss
+        if settled and first >= _SURE * float(rate):
+            break
+    for nodes in _NODES:
+        if nodes > _NODES[0] and nodes * wide > _MOST_NODES:
+            break
+        tests = _tests(made, wide, nodes)
+        tried = replace(best, multipliers=tests)
+        best = tried if tried.exact_bound > best.exact_bound else best
+        say(f"{nodes} nodes: gap {best.gap:.2g}")
+        if best.gap <= gap:
+            break
     return replace(best, seconds=time.perf_counter() - started).require_private()
-
-
-def _gap(found: RadialNoise) -> float:
-    return relative_gap(found.loss, found.lower_bound)
-
-
-def _better(one: RadialNoise, other: RadialNoise) -> RadialNoise:
-    """The better law of two, with the better bound."""
-    law = other if other.exact_loss <= one.exact_loss else one
-    proof = other if other.exact_bound >= one.exact_bound else one
-    return replace(law, multipliers=proof.multipliers)
 
 
 # ---------------------------------------------------------------- the law
@@ -191,9 +194,7 @@ def _rings(made: RadialNoise, wide: float, cells: int, share: float) -> Floats:
     compared = sp.hstack(
         [
             _sparse(np.ones(len(pairs)), pairs, first, (len(pairs), count))
-            - _sparse(
-                power * scale[second] / scale[first], pairs, second, (len(pairs), count)
-            ),
+            - _sparse(power * scale[second] / scale[first], pairs, second, (len(pairs), count)),
             -sp.eye(len(pairs)),
         ]
     )
@@ -269,14 +270,18 @@ class _Tests:
         tiny = [1e-4, 1e-3, 1e-2]
         return np.unique([*tiny, *(np.arange(end)[:, None] + each).ravel()[1:]])
 
-    @cached_property
-    def matrix(self) -> Any:
+    def at(self, places: Floats) -> Any:
         """What a unit of every weight adds to C at every place."""
         nodes = np.arange(self.count + 1.0)
-        return sp.hstack([self._of(s, depth / 2**DEPTH_BITS, nodes) for s, depth in self.depths])
+        parts = [self._of(s, depth / 2**DEPTH_BITS, places, nodes) for s, depth in self.depths]
+        return sp.csr_array(sp.hstack(parts))
 
-    def _of(self, s: int, depth: float, nodes: Floats) -> Any:
-        d, r = self.made.dimension, self.places[:, None]
+    def loss(self, places: Floats) -> Floats:
+        """What noise of such sizes costs."""
+        return np.asarray((places / self.nodes) ** self.made.degree)
+
+    def _of(self, s: int, depth: float, places: Floats, nodes: Floats) -> Any:
+        d, r = self.made.dimension, places[:, None]
         power = math.exp(float(self.made.epsilon))
         q = 1 - depth / s * (1 + (2 * s - depth) / (2 * r))
         gain = _hats(r[:, 0], nodes) * _half(d, q)[0]
@@ -293,10 +298,8 @@ class _Tests:
 
     def solved(self) -> Caps | None:
         """Weights that prove the most, in whole numbers."""
-        part, degree = float(bracket(self.made.delta)[1]), self.made.degree
-        caps, count = len(self.depths), self.count
-        cost_at = (self.places / self.nodes) ** degree
-        shifts = len(self.shifts)
+        part, shifts = float(bracket(self.made.delta)[1]), len(self.shifts)
+        caps, count, grid = len(self.depths), self.count, self.places
         every = np.kron(np.eye(shifts), np.ones((1, caps // shifts)))
         limits = sp.hstack(
             [
@@ -305,40 +308,48 @@ class _Tests:
                 sp.kron(every, sp.eye(count)),
             ]
         )
-        cost = np.concatenate([[-1.0], np.full(shifts, part), np.zeros(caps * count)])
-        looked = np.flatnonzero((self.places * _COARSE % 1 == 0) | (self.places < 0.02))
+        cost = np.concatenate([[-1.0], np.full(shifts, part), np.full(caps * count, part * _SPARE)])
+        matrix = self.at(grid)
+        first = np.flatnonzero((grid * _COARSE % 1 == 0) | (grid < 0.02))
+        looked, seen = grid[first], matrix[first]
         best: tuple[float, Any] = (0.0, None)
         for _ in range(_ROUNDS):
-            seen = sp.hstack(
-                [
-                    np.ones((len(looked), 1)),
-                    sp.csr_array((len(looked), shifts)),
-                    -self.matrix[looked],
-                ]
-            )
-            rows = sp.csr_array(sp.vstack([seen, limits]))
-            upper = np.append(cost_at[looked], np.zeros(shifts * count))
+            plain = [np.ones((len(looked), 1)), sp.csr_array((len(looked), shifts)), -seen]
+            rows = sp.csr_array(sp.vstack([sp.hstack(plain), limits]))
+            upper = np.append(self.loss(looked), np.zeros(shifts * count))
             try:
-                x, _ = run_program(
-                    cost, rows, np.full(len(upper), -np.inf), upper, _LIMIT, "ipm"
-                )
+                x, _ = run_program(cost, rows, np.full(len(upper), -np.inf), upper, _LIMIT, "ipm")
             except SolverError:
                 break
             weights = np.maximum(x[1 + shifts :], 0)
-            level = cost_at + self.matrix @ weights
-            value = float(level.min() - part * x[1 : 1 + shifts].sum())
-            if value > best[0]:
-                best = value, (weights, float(level.min()))
-            low = level - x[0]
-            missed = np.flatnonzero(
-                (low < -1e-4 * abs(cost @ x))
-                & (low <= np.append(low[1:], np.inf))
-                & (low <= np.append(np.inf, low[:-1]))
-            )
-            if not len(missed):
+            limit = float(part * x[1 : 1 + shifts].sum())
+            level = self.loss(grid) + matrix @ weights
+            low, slack = level - x[0], abs(float(cost @ x))
+            # about every low place there may be a lower one
+            near = (low < _NEAR * slack) & (low <= np.append(low[1:], np.inf))
+            near = np.flatnonzero(near & (low <= np.append(np.inf, low[:-1])))
+            some = self._about(near)
+            found = self.loss(some) - x[0] + (self.at(some.ravel()) @ weights).reshape(some.shape)
+            worst = found.argmin(axis=1)[:, None]
+            some, others = (np.take_along_axis(v, worst, 1)[:, 0] for v in (some, found))
+            least = min(low.min(), others.min(initial=np.inf))
+            if x[0] + least - limit > best[0]:
+                best = float(x[0] + least - limit), (weights, float(x[0] + least))
+            missed = others < -_MISSED * slack
+            if not missed.any():
                 break
-            looked = np.unique(np.append(looked, missed))
+            looked = np.append(looked, some[missed])
+            seen = sp.vstack([seen, self.at(some[missed])])
         return None if best[1] is None else self._proved(*best[1], best[0])
+
+    def _about(self, near: Ints) -> Floats:
+        """Places from the one before to the one after."""
+        grid = np.concatenate([[1e-9], self.places, self.places[-1:]])
+        before, here, after = grid[near], grid[near + 1], grid[near + 2]
+        share = np.arange(_CLOSER) / _CLOSER
+        left = here[:, None] - (here - before)[:, None] * share
+        right = here[:, None] + (after - here)[:, None] * share
+        return np.concatenate([left, right], axis=1)
 
     def _proved(self, weights: Floats, least: float, value: float) -> Caps | None:
         """With a level that is proved."""

@@ -81,8 +81,7 @@ class Caps:
         """Σ λ over the shifts."""
         return sum(
             max(
-                sum(cap.at(node) for cap in own)
-                for node in range(max(cap.last for cap in own) + 1)
+                sum(cap.at(node) for cap in own) for node in range(max(cap.last for cap in own) + 1)
             )
             for own in ([c for c in self.caps if c.shift == s] for s in self.shifts)
         )
@@ -96,9 +95,7 @@ class Caps:
     def ends(self) -> list[list[Fraction]]:
         """For every node the ends of the pieces up to the next: between them no test changes its
         form."""
-        found: list[set[Fraction]] = [
-            {Fraction(n), Fraction(n + 1)} for n in range(self.end)
-        ]
+        found: list[set[Fraction]] = [{Fraction(n), Fraction(n + 1)} for n in range(self.end)]
 
         def put(place: Fraction) -> None:
             if 0 < place < self.end:

@@ -7,6 +7,7 @@ they are: the largest shift decides the promise (docs/theory/releases.md).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -101,7 +102,7 @@ class RadialLaw(Shown):
         own = far = self.n
         with flint.ctx.workprec(PRECISION):
             shared = flint.arb(0)
-            for low, high in zip(levels, levels[1:], strict=False):
+            for low, high in itertools.pairwise(levels):
                 while own and b * heights[own - 1] <= low:
                     own -= 1
                 while far and a * heights[far - 1] <= low:
