@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from discrete_traces import FIXES, STEPS, windows
 from given import add_files, settle
+from optmech_sweeps.coarsening import compare_coarsening, shipped
 from optmech_traces import Fixes, MarkovPrior
 from sticky import attack, estimate, smoothed
 
 import optmech as om
-from optmech.sweeps.coarsening import compare_coarsening, shipped
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "coarsening.json"

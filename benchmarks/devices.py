@@ -125,7 +125,7 @@ def sticky(mechanism: Any) -> Callable[[Fixes], Floats]:
         out = np.empty_like(fixes.points)
         for user in np.unique(fixes.user):
             key = hashlib.sha256(f"{SEED} {user}".encode()).digest()
-            own = om.StickyReports(mechanism, key)
+            own = om.devices.StickyReports(mechanism, key)
             for row in np.flatnonzero(fixes.user == user).tolist():
                 place = mechanism.locate(fixes.points[row])
                 out[row] = mechanism.coordinates(own.report(place, fixes.time[row]))
@@ -213,7 +213,7 @@ def run(data: Path, users: int | None = None) -> dict[str, Any]:
     add("grid of 5 km", five_km(fixes), True, None)
     add("Android: offset, grid of 2 km", android(fixes), True, None)
     for cell, said in EARTHS:
-        earth = om.Earth.of("ln 2", cell=cell)
+        earth = om.devices.Earth.of("ln 2", cell=cell)
         assert earth.header.snap is not None
         odds = 2 ** (1 + 2 * earth.header.snap)
         add(f"earth, ln 2 per km, cells of {said} km", sticky(earth)(fixes), False, odds)

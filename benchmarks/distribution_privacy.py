@@ -34,7 +34,7 @@ from optmech.mechanisms import (
     restricted_laplace,
     tupling,
 )
-from optmech.spaces.regions import Regions, attribute_distributions, quadrisect
+from optmech.spaces.observables import Regions, attribute_distributions, quadrisect
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "distribution_privacy.json"

@@ -96,7 +96,7 @@ def sizes(designs: list[str]) -> dict[str, Any]:
                 packed = om.pack(design, path, bits=bits, max_loss=GENEROUS)
                 spent = time.process_time() - began
                 began = time.process_time()
-                report = om.check_packed(path, design)
+                report = om.devices.check_packed(path, design)
                 checked = time.process_time() - began
                 label = json.dumps(packed.secrets.labels[1]).strip("[]")
                 found.append(
@@ -171,12 +171,12 @@ def mutations(count: int, mesh: bool, seed: int = 1) -> dict[str, Any]:
                 continue
             path.write_bytes(data)
             try:
-                found = om.load_packed(path)
+                found = om.devices.load_packed(path)
                 tally["sealed read" if sealed else "unsealed read"] += 1
                 same = about(found) == about(original) and np.array_equal(
                     found.matrix, original.matrix
                 )
-                tally["passed"] += om.check_packed(path, design).passed and not same
+                tally["passed"] += om.devices.check_packed(path, design).passed and not same
             except om.OptmechError:
                 pass
             except Exception as error:
@@ -187,7 +187,7 @@ def mutations(count: int, mesh: bool, seed: int = 1) -> dict[str, Any]:
 
 def about(packed: Any) -> Any:
     """The secrets, or the mesh."""
-    return packed.mesh if isinstance(packed, om.PackedEverywhere) else packed.secrets
+    return packed.mesh if isinstance(packed, om.devices.PackedEverywhere) else packed.secrets
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -223,11 +223,11 @@ def node(file: Path, what: str, count: int) -> Any:
 def draws(count: int, mesh: bool) -> dict[str, Any]:
     """Chi-square of the client's draws from the system's entropy against the packed numbers."""
     path = VECTORS / ("globe.omm" if mesh else "grid.omm")
-    packed = om.load_packed(path)
+    packed = om.devices.load_packed(path)
     found = node(path, "chi", count)
     counts = np.array(found["counts"], dtype=float)
     rows = packed.matrix
-    if isinstance(packed, om.PackedEverywhere):
+    if isinstance(packed, om.devices.PackedEverywhere):
         rows = np.array([list(map(float, packed.exactly_at(at))) for at in found["asked"]])
     expected = counts.sum(axis=1, keepdims=True) * rows
     used = expected > 0

@@ -123,7 +123,7 @@ def pufferfish() -> list[dict[str, Any]]:
         blind = float((np.abs(points[:, None] - points) @ known.prior.weights).min())
         for epsilon in RATES:
             began = time.process_time()
-            private = om.Pufferfish(epsilon, known.pairs)
+            private = om.constraints.Pufferfish(epsilon, known.pairs)
             design = om.solve(om.Problem(known.prior, E, constraints=[private]))
             found.append(
                 {
@@ -192,7 +192,7 @@ def information(data: Path) -> list[dict[str, Any]]:
             began = time.process_time()
             mean = blahut(prior.weights, loss, slope)
             iterated = time.process_time() - began
-            told = om.MutualInformation(mean["rate"])
+            told = om.constraints.MutualInformation(mean["rate"])
             metric = om.MetricPrivacy(slope, km)
             began = time.process_time()
             alone = om.solve(om.Problem(prior, km, constraints=[told]), gap=1e-5)
@@ -223,7 +223,7 @@ def large(data: Path) -> list[dict[str, Any]]:
         km = om.distances.haversine() if prior.domain.coordinates == "lonlat" else E
         loss = km(prior.domain, prior.domain)
         for rate in (0.2, 0.5, 1.0, 2.0):
-            design, seconds = timed(prior, km, [om.MutualInformation(rate)], 1e-6)
+            design, seconds = timed(prior, km, [om.constraints.MutualInformation(rate)], 1e-6)
             (price,) = om.prices.of_constraints(design)
             began = time.process_time()
             mean = blahut(prior.weights, loss, -1 / price.rate)
@@ -240,7 +240,7 @@ def large(data: Path) -> list[dict[str, Any]]:
     for city, prior in small.items():
         km = om.distances.haversine() if prior.domain.coordinates == "lonlat" else E
         for rate, epsilon in ((0.3, 0.5), (1.0, 1.0)):
-            told = om.MutualInformation(rate)
+            told = om.constraints.MutualInformation(rate)
             lone, _ = timed(prior, km, [told], 1e-6)
             private, _ = timed(prior, km, [om.MetricPrivacy(epsilon, km)], 1e-6)
             design, seconds = timed(prior, km, [told, om.MetricPrivacy(epsilon, km)], 1e-3)
@@ -273,10 +273,10 @@ def notions() -> list[dict[str, Any]]:
     m, n = base.mechanism, len(prior.domain)
     space = base.problem.space
     spent = {
-        "gain": om.GainLeakage(1).measured(m, space).measured,
-        "maximal": om.MaximalLeakage(9).measured(m, space).measured,
-        "additive": om.AdditiveCapacity(1).measured(m, space).measured,
-        "information": om.MutualInformation(9).measured(m, space).measured,
+        "gain": om.constraints.GainLeakage(1).measured(m, space).measured,
+        "maximal": om.constraints.MaximalLeakage(9).measured(m, space).measured,
+        "additive": om.constraints.AdditiveCapacity(1).measured(m, space).measured,
+        "information": om.constraints.MutualInformation(9).measured(m, space).measured,
         "distortion": om.measures.distortion(m, prior, E),
         "epsilon": om.measures.epsilon(m),
     }
@@ -288,13 +288,13 @@ def notions() -> list[dict[str, Any]]:
     ]  # fmt: skip
     stated = {
         "metric privacy": om.MetricPrivacy(1, E),
-        "policy graph (grid)": om.PolicyGraph(1, edges),
+        "policy graph (grid)": om.constraints.PolicyGraph(1, edges),
         "differential privacy": om.DifferentialPrivacy(spent["epsilon"]),
         "distortion privacy": om.DistortionPrivacy(spent["distortion"] * (1 - 1e-9), E),
-        "Bayes vulnerability": om.GainLeakage(spent["gain"] * (1 + 1e-9)),
-        "maximal leakage": om.MaximalLeakage(spent["maximal"] + 1e-9),
-        "additive capacity": om.AdditiveCapacity(spent["additive"] + 1e-9),
-        "mutual information": om.MutualInformation(spent["information"] + 1e-9),
+        "Bayes vulnerability": om.constraints.GainLeakage(spent["gain"] * (1 + 1e-9)),
+        "maximal leakage": om.constraints.MaximalLeakage(spent["maximal"] + 1e-9),
+        "additive capacity": om.constraints.AdditiveCapacity(spent["additive"] + 1e-9),
+        "mutual information": om.constraints.MutualInformation(spent["information"] + 1e-9),
     }
     found = []
     for name, constraint in stated.items():

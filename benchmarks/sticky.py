@@ -160,7 +160,7 @@ def run(data: Path, users: int | None = None) -> dict[str, Any]:
         rng = np.random.default_rng([SEED, number])
         key = hashlib.sha256(f"{SEED} {user}".encode()).digest()
         for name, period in PERIODS.items():
-            ledger = om.Ledger(packed, EPSILON, RADIUS, delta=DELTA, order=ORDERS[name])
+            ledger = om.devices.Ledger(packed, EPSILON, RADIUS, delta=DELTA, order=ORDERS[name])
             labels = grid.labels
             if period is None:
                 reports = np.zeros(len(path), dtype=int)
@@ -171,7 +171,7 @@ def run(data: Path, users: int | None = None) -> dict[str, Any]:
                 for cell, count in zip(*np.unique(path, return_counts=True), strict=True):
                     ledger.enter(labels[int(cell)], times=int(count))
             else:
-                sticky = om.StickyReports(packed, key, period=period, ledger=ledger)
+                sticky = om.devices.StickyReports(packed, key, period=period, ledger=ledger)
                 reports = np.array(
                     [
                         grid.index(sticky.report(labels[c], t))

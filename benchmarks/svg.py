@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.spaces.domain import Domain, Grid
-from optmech.spaces.regions import Regions
+from optmech.spaces.observables import Regions
 
 _SIDE = 32
 """Blocks along a side of a picture, at most."""

@@ -128,7 +128,7 @@ def neighbours(problem: om.Problem, epsilon: float, count: int, **how: Any) -> M
         for i, near in enumerate(np.argsort(distance, axis=1)[:, 1 : count + 1])
         for j in near
     ]
-    return with_pairs(problem, om.PolicyGraph(epsilon, edges), **how)
+    return with_pairs(problem, om.constraints.PolicyGraph(epsilon, edges), **how)
 
 
 METHODS: dict[str, Callable[[om.Problem, str, float], Matrix | Made]] = {

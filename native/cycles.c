@@ -1,4 +1,4 @@
-/* Multipliers of pairs without cycles (see optmech/reductions/thinning.py). */
+/* Multipliers of pairs without cycles (see optmech/reductions/pairs.py). */
 #include "kernels.h"
 
 /* Pairs i, j with their gains and values, and the forest that they are hung in: the secret that each

@@ -47,6 +47,7 @@ from optmech.base.names import lazily
 
 if TYPE_CHECKING:
     from optmech import (
+        errors as errors,
         exchange as exchange,
         mechanisms as mechanisms,
         transport as transport,
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
         guarantees as guarantees,
         leakage as leakage,
         measures as measures,
-        remap as remap,
     )
     from optmech.base.version import __version__ as __version__
     from optmech.certificate.check import CheckReport as CheckReport
@@ -67,12 +67,10 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design as Design
     from optmech.designs.documents import check as check, load as load
     from optmech.errors import (
-        EngineError as EngineError,
         InfeasibleError as InfeasibleError,
         OptmechError as OptmechError,
         ProblemError as ProblemError,
         SolverError as SolverError,
-        TooLargeError as TooLargeError,
         VerificationError as VerificationError,
     )
     from optmech.files import load_problem as load_problem, load_task as load_task
@@ -81,44 +79,45 @@ if TYPE_CHECKING:
     from optmech.pipeline.redesign import redesign as redesign
     from optmech.pipeline.solve import solve as solve
     from optmech.problem import (
-        AdditiveCapacity as AdditiveCapacity,
-        Bias as Bias,
         DifferentialPrivacy as DifferentialPrivacy,
         DistortionPrivacy as DistortionPrivacy,
         DistributionPrivacy as DistributionPrivacy,
-        FixedRows as FixedRows,
-        GainLeakage as GainLeakage,
         Linear as Linear,
         LossBound as LossBound,
-        MaximalLeakage as MaximalLeakage,
         MaximizeDistortion as MaximizeDistortion,
         MetricPrivacy as MetricPrivacy,
         MinimizeLeakage as MinimizeLeakage,
         MinimizeVariance as MinimizeVariance,
-        MutualInformation as MutualInformation,
-        PointwiseMaximalLeakage as PointwiseMaximalLeakage,
-        PolicyGraph as PolicyGraph,
         Problem as Problem,
-        Pufferfish as Pufferfish,
         Ratios as Ratios,
-        RenyiPrivacy as RenyiPrivacy,
         Support as Support,
+        constraints as constraints,
     )
     from optmech.show import plots as plots
-    from optmech.show.comparing import Comparison as Comparison, compare as compare
     from optmech.show.reports import report as report
     from optmech.spaces import (
         beliefs as beliefs,
         distances as distances,
         losses as losses,
         observables as observables,
-        regions as regions,
     )
     from optmech.spaces.domain import Domain as Domain, Grid as Grid
     from optmech.spaces.mechanism import Mechanism as Mechanism
     from optmech.spaces.mesh import Mesh as Mesh
     from optmech.spaces.mesh.network import Network as Network
     from optmech.spaces.prior import Prior as Prior
-    from optmech.sweeps import SweepResult as SweepResult, frontier as frontier, sweep as sweep
 else:
-    __getattr__, __dir__ = lazily(__name__, "")
+    _RARER = "CheckReport Comparison SweepResult Profile load_task redesign "
+    _RARER += "OptmechError ProblemError InfeasibleError SolverError VerificationError"
+    # earlier names, which are found and not shown
+    _MOVED = {
+        "constraints": "AdditiveCapacity Bias FixedRows GainLeakage MaximalLeakage "
+        "MutualInformation PointwiseMaximalLeakage PolicyGraph Pufferfish RenyiPrivacy",
+        "devices": "Earth Ledger PackedEverywhere PackedMechanism StickyReports check_packed "
+        "load_packed pack protect",
+        "errors": "EngineError TooLargeError",
+    }
+    _EARLIER = {name: f"{space}.{name}" for space, had in _MOVED.items() for name in had.split()}
+    __getattr__, __dir__ = lazily(
+        __name__, "", _RARER, **_EARLIER, regions="observables", remap="mechanisms"
+    )

@@ -9,6 +9,17 @@ from numbers import Real
 from pathlib import Path
 from typing import ClassVar, Self
 
+__all__ = [
+    "EngineError",
+    "InfeasibleError",
+    "OptmechError",
+    "ProblemError",
+    "SolverError",
+    "TooLargeError",
+    "VerificationError",
+]
+__dir__ = __all__.copy
+
 SOLVER_THREAD = "optmech-solver"
 """Name of threads in which a solver runs and may have been left to itself."""
 
@@ -139,7 +150,7 @@ class TooLargeError(ProblemError):
     >>> cells = om.Domain.range(13)
     >>> try:
     ...     om.mechanisms.rappor(cells, 1)
-    ... except om.TooLargeError as error:
+    ... except om.errors.TooLargeError as error:
     ...     print(error)
     ...
     secrets: 13 secrets make 2^13 observables. Use at most 12 secrets, or subset_selection
@@ -188,9 +199,9 @@ class EngineError(SolverError):
 
     Examples
     --------
-    >>> issubclass(om.EngineError, om.SolverError)
+    >>> issubclass(om.errors.EngineError, om.SolverError)
     True
-    >>> om.EngineError.exit_status, om.SolverError.exit_status
+    >>> om.errors.EngineError.exit_status, om.SolverError.exit_status
     (5, 4)
     """
 

@@ -108,7 +108,7 @@ def problems() -> dict[str, om.Problem]:
             line, E, om.Domain.range(6),
             constraints=[
                 om.DifferentialPrivacy(2.0),
-                om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
+                om.constraints.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
             ],
         ),
         "own": om.Problem(
@@ -123,34 +123,40 @@ def problems() -> dict[str, om.Problem]:
         ),
         "robust": om.Problem(
             three, H,
-            constraints=[om.GainLeakage(0.7, radius="1/10"), om.RenyiPrivacy("3/2", 0.9)],
+            constraints=[
+                om.constraints.GainLeakage(0.7, radius="1/10"),
+                om.constraints.RenyiPrivacy("3/2", 0.9),
+            ],
         ),
         "kept": om.Problem(
             line, E,
             constraints=[
                 om.MetricPrivacy("ln 2", E),
-                om.FixedRows({0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}),
+                om.constraints.FixedRows(
+                    {0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}
+                ),
             ],
         ),
         "errors": om.Problem(
             line, E, constraints=[om.DistortionPrivacy(0.5, E, radius="1/20", within=E)]
         ),
         "information": om.Problem(
-            three, H, constraints=[om.MutualInformation("1/4"), om.DifferentialPrivacy(2.0)]
+            three, H,
+            constraints=[om.constraints.MutualInformation("1/4"), om.DifferentialPrivacy(2.0)]
         ),
         "pufferfish": om.Problem(
             line, E,
             constraints=[
-                om.Pufferfish("ln 2", [(one, other)]),
-                om.PolicyGraph("1/2", [(0, 1), (1, 2, 0.5)]),
+                om.constraints.Pufferfish("ln 2", [(one, other)]),
+                om.constraints.PolicyGraph("1/2", [(0, 1), (1, 2, 0.5)]),
             ],
         ),
         "leakage": om.Problem(
             line, E,
             constraints=[
-                om.GainLeakage("2/5", [[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
-                om.GainLeakage(0.5, prior=om.Prior(line.domain, [1, 1, 1, 2])),
-                om.MaximalLeakage("ln 3/2"), om.AdditiveCapacity(0.4),
+                om.constraints.GainLeakage("2/5", [[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
+                om.constraints.GainLeakage(0.5, prior=om.Prior(line.domain, [1, 1, 1, 2])),
+                om.constraints.MaximalLeakage("ln 3/2"), om.constraints.AdditiveCapacity(0.4),
             ],
         ),
         "infeasible": om.Problem(
@@ -176,8 +182,15 @@ def _beside(prior: om.Prior) -> dict[str, tuple[int, list[om.Constraint]]]:
         "ratios": (1, [om.MetricPrivacy("1/3", E), om.DifferentialPrivacy("1/4", [(0, 1)])]),
         "delta": (1, [om.DifferentialPrivacy("1/10", delta=0.01)]),
         "populations": (2, [om.DistributionPrivacy("1/10", [(one, other)])]),
-        "bias": (1, [om.Bias(0.7, [0, 1, 2])]),
-        "leakage": (1, [om.GainLeakage("51/100"), om.Support(mask), om.MaximalLeakage("1/8")]),
+        "bias": (1, [om.constraints.Bias(0.7, [0, 1, 2])]),
+        "leakage": (
+            1,
+            [
+                om.constraints.GainLeakage("51/100"),
+                om.Support(mask),
+                om.constraints.MaximalLeakage("1/8"),
+            ],
+        ),
         "thresholds": (1, [om.MetricPrivacy("1/3", E, 1.1), om.MetricPrivacy("1/4", E, None, 1.5)]),
         "none for losses": (1, [om.LossBound(0.2, worst_case=True)]),
         "none in common": (1, [om.Support(np.eye(3))]),

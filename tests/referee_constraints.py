@@ -113,7 +113,7 @@ def _bias(rng: np.random.Generator, n: int, m: int) -> Drawn:
         return max(abs(mean - v) for mean, v in zip(means, values, strict=True)) - most
 
     return Drawn(
-        om.Bias(str(most), values, reported),
+        om.constraints.Bias(str(most), values, reported),
         over,
         lambda at: [cp.abs(at @ _floats(reported) - _floats(values)) <= float(most)],
     )
@@ -166,7 +166,7 @@ def _gains(rng: np.random.Generator, prior: np.ndarray, n: int, _: int) -> Drawn
         )
 
     return Drawn(
-        om.GainLeakage(str(most), gain),
+        om.constraints.GainLeakage(str(most), gain),
         over,
         lambda at: [cp.sum(cp.max((gain * prior) @ at, axis=0)) <= float(most)],
     )
@@ -177,13 +177,13 @@ def _spread(rng: np.random.Generator, _: int, __: int) -> Drawn:
     if rng.random() < 0.5:
         most = _number(rng, "21/20", "3/2", "2")
         return Drawn(
-            om.MaximalLeakage(f"ln {most}"),
+            om.constraints.MaximalLeakage(f"ln {most}"),
             lambda rows: sum(map(max, zip(*rows, strict=True))) - most,
             lambda at: [cp.sum(cp.max(at, axis=0)) <= float(most)],
         )
     most = _number(rng, "1/20", "1/2", "9/10")
     return Drawn(
-        om.AdditiveCapacity(str(most)),
+        om.constraints.AdditiveCapacity(str(most)),
         lambda rows: 1 - sum(map(min, zip(*rows, strict=True))) - most,
         lambda at: [1 - cp.sum(cp.min(at, axis=0)) <= float(most)],
     )

@@ -38,15 +38,28 @@ TAKEN = {
         base.arrays base.bisection base.highs base.machine base.names base.read_only base.shown
         base.storage certificate.check certificate.objective certificate.proved cli.output
         designs.design errors exact.arguments exact.codec exact.exponentials exact.number
-        exact.numerators exact.ratios.pairs exact.rounding exact.sampler exchange.measurement
-        mechanisms.hockey_sum pipeline.solve problem reading.sealed show.plots.drawing
-        spaces.arguments spaces.domain spaces.prior
+        exact.numerators exact.ratios.hockey_stick exact.rounding exact.sampler
+        exchange.measurement mechanisms.hockey_sum pipeline.solve problem reading.sealed
+        show.plots.drawing spaces.arguments spaces.domain spaces.prior
     """,
     "optmech_surveys": """
         analysis.surveys base.arrays base.names base.read_only base.shown cli.output designs.design
         errors exact.arguments exact.number files.load lp.inequalities mechanisms.discrete
         mechanisms.planar pipeline.solve problem repair spaces.arguments spaces.domain
         spaces.mechanism spaces.prior
+    """,
+    "optmech_sweeps": """
+        analysis.attacks analysis.leakage analysis.measures base.arrays base.lock
+        base.machine base.names base.read_only base.shown base.storage base.watch cli.inputs
+        cli.output designs.design designs.encoding designs.facts designs.notes
+        designs.promise designs.sentences errors exact.arguments exact.number
+        exchange.matrices files files.gallery files.validate mechanisms.discrete
+        mechanisms.planar mechanisms.tupling pipeline.profiles pipeline.search
+        pipeline.session pipeline.solve problem problem.attack problem.segments
+        reading.bounded reading.columns reading.data reading.errors reading.sealed
+        reading.sections reading.source show.description show.figures show.leaks show.plots
+        spaces.arguments spaces.distances spaces.domain spaces.labels spaces.mechanism
+        spaces.prior
     """,
     "optmech_traces": """
         base.arrays base.bisection base.conic base.labels base.names base.read_only base.shown
@@ -145,9 +158,9 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
     # a house that one can remember: goals are 60,000 lines in 280 modules, which the core has not
     # reached; designs for statistics and constraints of an own making have added 4,200 in 18
     sources = [path.read_text(encoding="utf-8") for path in HOUSE.rglob("*.py")]
-    assert sum(len(text.splitlines()) for text in sources) <= 69_200
-    assert len(sources) <= 330
-    assert len(order) <= 22
+    assert sum(len(text.splitlines()) for text in sources) <= 66_200
+    assert len(sources) <= 301
+    assert len(order) <= 20
     assert nx.dag_longest_path_length(rooms) < 13
 
 

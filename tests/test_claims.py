@@ -19,8 +19,8 @@ from forgery import resealed
 import optmech as om
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.cli.main import main
+from optmech.designs.notes import threshold_notes
 from optmech.designs.sentences import nearness, percent
-from optmech.designs.thresholds import threshold_notes
 from optmech.exchange import adopt
 from optmech.reading.sealed import seal
 from optmech.show.figures import loss_name

@@ -223,7 +223,7 @@ def test_constraints_beside(beside: str, name: str, tmp_path: Path) -> None:
     allowed[:, 0] = 0
     constraint = {
         "loss": lambda: om.LossBound(1.01 * blind + 1e-9),
-        "attack": lambda: om.GainLeakage(0.999, "identity"),
+        "attack": lambda: om.constraints.GainLeakage(0.999, "identity"),
         "support": lambda: om.Support(allowed if allowed.shape[1] > 1 else 1 - allowed),
     }[beside]()
     mesh = om.Mesh.grid((-1, -1, 13, 13), 7, degree=2)

@@ -269,7 +269,7 @@ def measured() -> dict[str, tuple[str, int]]:
     hour = figures.partition("## The first hour")[2].partition("\n\n(")[0]
     first = sum(float(found) for found in re.findall(r"\| ([\d.]+) \|$", hour, re.M))
     tens = {10: "ten", 20: "twenty", 30: "thirty", 40: "forty", 50: "fifty"}
-    earth = len(om.Earth.of("ln 2")._content)
+    earth = len(om.devices.Earth.of("ln 2")._content)
     return {
         r"(\d+) million inequalities\)": (f"{(300**3 - 300**2) / 1e6:.0f}", 1),
         r"inequalities: (\d+) million at n = 300": (f"{(300**3 - 300**2) / 1e6:.0f}", 1),

@@ -278,7 +278,7 @@ def test_a_grid_under_manhattan_distance_is_a_graph_of_neighbours(
     cells = om.Domain(places, np.array(places, dtype=float))
     reports = om.Domain([(8, 8), (8, 24), (25, 8), (25, 24)],
                         np.array([[8, 8], [8, 24], [25, 8], [25, 24.0]]))  # fmt: skip
-    promise = om.PolicyGraph("1/4", steps)
+    promise = om.constraints.PolicyGraph("1/4", steps)
     prior, far = om.Prior.uniform(cells), om.distances.manhattan()
     with monkeypatch.context() as patch:
         for kind, name in ((Edges, "table"), (Ratio, "table"), (Statement, "log_ratio")):
@@ -299,7 +299,7 @@ def test_a_grid_under_manhattan_distance_is_a_graph_of_neighbours(
 
 def test_long_edges_and_secrets_that_are_joined_with_none_are_told() -> None:
     rooms = om.Domain(["a", "b", "c", "d"])
-    promise = om.PolicyGraph(1, [("a", "b", 1), ("b", "c", 2), ("a", "c", 4)])
+    promise = om.constraints.PolicyGraph(1, [("a", "b", 1), ("b", "c", 2), ("a", "c", 4)])
     problem = om.Problem(om.Prior.uniform(rooms), om.distances.hamming(), constraints=[promise])
     said = " ".join(problem.notes)
     assert "1 secrets are joined with none" in said

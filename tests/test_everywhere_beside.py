@@ -99,7 +99,7 @@ CASES = {
         lambda at: [cp.sum(cp.multiply(APART, at), axis=1) <= 1.05],
     ),
     "leakage": (
-        [om.GainLeakage(0.33)],
+        [om.constraints.GainLeakage(0.33)],
         lambda at: [cp.sum([cp.max(cp.multiply(PRIOR, at[:, o])) for o in range(9)]) <= 0.33],
     ),
     "support": (
@@ -132,7 +132,7 @@ CASES = {
         ],
     ),
     "bias": (
-        [om.Bias(0.6, PLACES[:, 0])],
+        [om.constraints.Bias(0.6, PLACES[:, 0])],
         lambda at: [cp.abs(at @ PLACES[:, 0] - PLACES[:, 0]) <= 0.6],
     ),
     "all": (
@@ -370,7 +370,7 @@ def test_what_cannot_be_kept_is_refused_with_its_reason(tmp_path):
     infeasible(r"constraints\[1\].*constraints\[2\]",
                om.LossBound(0.8), om.DistortionPrivacy(0.9, E))  # fmt: skip
     infeasible("Widen the support", om.Support(np.eye(9, dtype=int)))
-    refused(om.ProblemError, "mutual_information cannot", om.MutualInformation(1))
+    refused(om.ProblemError, "mutual_information cannot", om.constraints.MutualInformation(1))
     refused(om.ProblemError, "metric_privacy cannot", PROMISE)
 
 
@@ -397,8 +397,8 @@ def test_a_problem_of_the_gallery(tmp_path, capsys):
 
 AT_THE_LIMIT = {
     "a distortion of at least 0": [om.DistortionPrivacy(0, E)],
-    "a leakage of at most 1": [om.GainLeakage(1)],
-    "both": [om.DistortionPrivacy(0, E), om.GainLeakage(1)],
+    "a leakage of at most 1": [om.constraints.GainLeakage(1)],
+    "both": [om.DistortionPrivacy(0, E), om.constraints.GainLeakage(1)],
 }
 
 
@@ -419,7 +419,7 @@ def test_limits_that_every_mechanism_keeps_change_nothing(beside, count: int) ->
 
 @pytest.mark.parametrize(
     "beside",
-    [[om.MetricPrivacy(0.7, E)], [om.MetricPrivacy(1e-6, E), om.GainLeakage(1)]],
+    [[om.MetricPrivacy(0.7, E)], [om.MetricPrivacy(1e-6, E), om.constraints.GainLeakage(1)]],
     ids=["ratios", "ratios and leakage"],
 )
 def test_places_that_coincide_have_a_mechanism(beside) -> None:
@@ -465,8 +465,8 @@ def test_a_place_that_is_named_twice_costs_nothing() -> None:
 
 
 CONSTRAINS_NOTHING = {
-    "gains of all guesses alike": om.GainLeakage("1/4", np.ones((2, len(PRIOR))) / 4),
-    "the secret itself": om.GainLeakage(1, np.eye(len(PRIOR))),
+    "gains of all guesses alike": om.constraints.GainLeakage("1/4", np.ones((2, len(PRIOR))) / 4),
+    "the secret itself": om.constraints.GainLeakage(1, np.eye(len(PRIOR))),
     "a loss that is the same for all": om.LossBound(3, loss=np.full((len(PRIOR), 9), 3.0)),
     "the same in the worst case": om.LossBound(
         3, loss=np.full((len(PRIOR), 9), 3.0), worst_case=True

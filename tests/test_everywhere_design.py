@@ -293,7 +293,7 @@ def test_what_is_refused(design):
     everywhere = om.MetricPrivacy(1, E, everywhere=mesh)
     prior = om.Prior.uniform(DOMAIN)
     with pytest.raises(om.ProblemError, match="combined"):
-        om.Problem(prior, E, constraints=[everywhere, om.MutualInformation(1)])
+        om.Problem(prior, E, constraints=[everywhere, om.constraints.MutualInformation(1)])
     with pytest.raises(om.ProblemError, match="expected loss"):
         om.Problem(prior, E, objective="worst_loss", constraints=[everywhere])
     with pytest.raises(om.ProblemError, match="coordinates"):

@@ -150,7 +150,7 @@ def test_the_check_of_a_packed_mesh_says_what_its_gap_is_about(
 ) -> None:
     DESIGN.save(tmp_path / "d.json")
     om.pack(DESIGN, tmp_path / "m.omm", bits=16, max_loss="50 %")
-    report = om.check_packed(tmp_path / "m.omm", DESIGN)
+    report = om.devices.check_packed(tmp_path / "m.omm", DESIGN)
     first, second, *_ = report.notes
     assert first.startswith(f"the gap of {report.gap:.2g} is to {DESIGN.bound:.6g}, proved for all")
     total = (report.loss - DESIGN.lower_bound) / report.loss

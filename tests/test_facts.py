@@ -99,20 +99,20 @@ FINITE: dict[str, list[Constraint]] = {
     "threshold": [om.MetricPrivacy(1, E, threshold=1.2)],
     "metric, delta": [om.MetricPrivacy(1, E, delta=0.05)],
     "differential": [om.DifferentialPrivacy("ln 3")],
-    "policy graph": [om.PolicyGraph(1, [(0, 1)])],
-    "pointwise": [om.PointwiseMaximalLeakage(0.6)],
-    "maximal": [om.MaximalLeakage(0.6)],
-    "capacity": [om.AdditiveCapacity(0.5)],
+    "policy graph": [om.constraints.PolicyGraph(1, [(0, 1)])],
+    "pointwise": [om.constraints.PointwiseMaximalLeakage(0.6)],
+    "maximal": [om.constraints.MaximalLeakage(0.6)],
+    "capacity": [om.constraints.AdditiveCapacity(0.5)],
     "ratios": [om.Ratios([[0, 1, np.inf], ["ln 2", 0, 1], [2, 1, 0]], title="mine")],
     "linear": [om.Linear([1, 0, 0], upper=0.9, per="secret", title="mine"), om.MetricPrivacy(1, E)],
     "distribution": [om.DistributionPrivacy(0.4, LAWS)],
-    "pufferfish": [om.Pufferfish(0.4, LAWS)],
-    "gain": [om.GainLeakage(0.6)],
+    "pufferfish": [om.constraints.Pufferfish(0.4, LAWS)],
+    "gain": [om.constraints.GainLeakage(0.6)],
     "distortion": [om.DistortionPrivacy(0.3, E)],
     "loss": [om.LossBound(0.4)],
-    "bias and metric": [om.Bias(0.5), om.MetricPrivacy(2, E)],
+    "bias and metric": [om.constraints.Bias(0.5), om.MetricPrivacy(2, E)],
     "support and loss": [om.Support.within(E, 1.2), om.LossBound(0.2)],
-    "gain and metric": [om.GainLeakage(0.6), om.MetricPrivacy(1, E)],
+    "gain and metric": [om.constraints.GainLeakage(0.6), om.MetricPrivacy(1, E)],
     "impossible": [om.MetricPrivacy(0.1, E), om.LossBound(0.05)],
 }
 OBJECTIVES = {
@@ -159,7 +159,7 @@ def test_what_is_said_of_an_optimum_is_one(objective: str, name: str) -> None:
             assert own.field == "lower_bound"
             at_least = {
                 "attack": om.DistortionPrivacy(design.objective * (1 - _NEAR), E),
-                "guess": om.GainLeakage(design.objective * (1 + _NEAR)),
+                "guess": om.constraints.GainLeakage(design.objective * (1 + _NEAR)),
             }[objective]
             others = [own for own in problem.constraints if own.kind != "loss_bound"]
             there = oracle.optimum(om.Problem(PRIOR, E, constraints=[*others, at_least]))
@@ -424,7 +424,7 @@ def _values(mesh: om.Mesh, points: np.ndarray) -> tuple[np.ndarray, list[np.ndar
 def test_constraints_beside_the_promise_are_named() -> None:
     """A line: with the other constraint the least is 0.4, without it less."""
     alone = _solved("line", True)
-    stated = [*alone.problem.constraints, om.GainLeakage(0.6)]
+    stated = [*alone.problem.constraints, om.constraints.GainLeakage(0.6)]
     problem = alone.problem
     design = om.solve(
         om.Problem(problem.prior, problem.loss_matrix, problem.observables, constraints=stated)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from public import names_of
 
 import optmech as om
 from optmech.spaces.arguments import words_of
@@ -27,13 +28,15 @@ MAP = om.solve(om.Problem(om.Prior.uniform(CELLS), KM, constraints=[om.MetricPri
 TAKES: dict[str, Callable[[Any], object]] = {
     "Design.load": om.Design.load,
     "Design.save": DESIGN.save,
-    "Ledger.open": lambda x: om.Ledger.open(x, om.load_packed(LINE), None, radius=2),
+    "devices.Ledger.open": lambda x: om.devices.Ledger.open(
+        x, om.devices.load_packed(LINE), None, radius=2
+    ),
     "Mesh.read": om.Mesh.read,
     "Mesh.write": MESH.write,
     "Prior.from_csv": lambda x: om.Prior.from_csv(om.Grid(2, 2), x, x="x", y="y"),
     "SweepResult.load": om.SweepResult.load,
     "check": om.check,
-    "check_packed": lambda x: om.check_packed(x, DESIGN),
+    "devices.check_packed": lambda x: om.devices.check_packed(x, DESIGN),
     "exchange.read_geojson": om.exchange.read_geojson,
     "exchange.read_matrix": lambda x: om.exchange.read_matrix(x, TWO, TWO),
     "exchange.read_netcdf": om.exchange.read_netcdf,
@@ -46,15 +49,15 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "exchange.write_parquet": lambda x: om.exchange.write_parquet(M, x),
     "frontier.least_epsilon": lambda x: om.frontier.least_epsilon(PROBLEM, 0.1, 1, 9, profile=x),
     "load": om.load,
-    "load_packed": om.load_packed,
+    "devices.load_packed": om.devices.load_packed,
     "load_problem": om.load_problem,
     "load_task": om.load_task,
     "mechanisms.TargetDesign.load": om.mechanisms.TargetDesign.load,
     "mechanisms.TargetDesign.save": TARGET.save,
     "Network.read": om.Network.read,
     "Network.write": lambda x: om.Mesh.line(0, 1, 2).write(x),
-    "Earth.load": om.Earth.load,
-    "Earth.save": lambda x: om.Earth.of(1).save(x),
+    "devices.Earth.load": om.devices.Earth.load,
+    "devices.Earth.save": lambda x: om.devices.Earth.of(1).save(x),
     "noise.RealNoise.load": om.noise.RealNoise.load,
     "noise.RealNoise.save": lambda x: om.noise.real(1, "1e-3", cells=2).save(x),
     "noise.Release.save": lambda x: om.noise.histogram(1).save(x),
@@ -72,7 +75,7 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "noise.RealRenyiNoise.save": lambda x: om.noise.rdp((1, 1), cells=2).save(x),
     "noise.RenyiNoise.load": om.noise.RenyiNoise.load,
     "noise.RenyiNoise.save": lambda x: om.noise.rdp((2, 1)).save(x),
-    "pack": lambda x: om.pack(DESIGN, x),
+    "devices.pack": lambda x: om.pack(DESIGN, x),
     "plots.mechanism_picture": lambda x: om.plots.mechanism_picture(DESIGN, x),
     "plots.region_picture": lambda x: om.plots.region_picture(DESIGN, x),
     "plots.save": lambda x: om.plots.save(om.plots.mechanism(DESIGN), x),
@@ -89,7 +92,7 @@ TAKES: dict[str, Callable[[Any], object]] = {
 def takers(owner: Any, before: str = "") -> Iterator[str]:
     """Public functions and methods with an argument that is the name of a file."""
     if isinstance(owner, ModuleType):
-        names = owner.__all__
+        names = names_of(owner)
     else:
         ours = [part for part in owner.__mro__ if part.__module__.startswith("optmech")]
         names = list(dict.fromkeys(name for part in ours for name in vars(part)))

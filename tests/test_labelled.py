@@ -100,7 +100,7 @@ class TestPriors:
         with pytest.raises(om.ProblemError, match="another index than the points"):
             om.Prior.from_points(GRID, few[["x", "y"]], frame["n"][:2])
         with pytest.raises(om.ProblemError, match="another index than the points"):
-            om.regions.attribute_distributions(GRID, few[["x", "y"]], frame["n"][:2])
+            om.observables.attribute_distributions(GRID, few[["x", "y"]], frame["n"][:2])
 
 
 class TestMatrices:

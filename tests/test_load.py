@@ -86,7 +86,7 @@ def test_a_packed_mechanism(tmp_path: Path) -> None:
     made = design()
     om.pack(made, tmp_path / "city.omm")
     found = om.load(tmp_path / "city.omm")
-    assert isinstance(found, om.PackedMechanism)
+    assert isinstance(found, om.devices.PackedMechanism)
     assert found.secrets.labels == THREE.labels
 
 

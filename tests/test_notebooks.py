@@ -42,7 +42,7 @@ def cases() -> dict[str, object]:
         "globe": om.Domain.geographic("ab", [[2.35, 48.86], [-0.13, 51.51]]),
         "solid": om.Domain("ab", np.eye(2, 3)),
         "scattered": om.Domain(range(3000), scattered),
-        "regions": om.regions.quadrisect(om.Grid(2, 2), scattered, 10),
+        "regions": om.observables.quadrisect(om.Grid(2, 2), scattered, 10),
         "subsets": om.observables.coarser(grid, 2, 2),
         "suppressible": om.observables.suppressible(grid),
         "prior": prior,

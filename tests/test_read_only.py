@@ -20,6 +20,7 @@ import numpy as np
 import optmech_devices
 import optmech_noise
 import optmech_surveys
+import optmech_sweeps
 import optmech_traces
 import pytest
 from conformance.problems import KINDS
@@ -59,6 +60,7 @@ def frozen_classes() -> Iterator[type]:
         (optmech_devices.__path__, "optmech_devices."),
         (optmech_noise.__path__, "optmech_noise."),
         (optmech_surveys.__path__, "optmech_surveys."),
+        (optmech_sweeps.__path__, "optmech_sweeps."),
         (optmech_traces.__path__, "optmech_traces."),
     ]
     for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):
@@ -123,7 +125,7 @@ def mesh_design() -> Any:
 
 LIVE: dict[str, Callable[[], Any]] = {
     **{make.__name__: (lambda make=make: make(rng())) for make in KINDS},
-    "regions": lambda: om.regions.quadrisect(GRID, [[0.2, 0.2], [0.3, 0.9], [1.5, 1.5]], 7),
+    "regions": lambda: om.observables.quadrisect(GRID, [[0.2, 0.2], [0.3, 0.9], [1.5, 1.5]], 7),
     "mechanism": lambda: FLOATS,
     "distance": lambda: om.distances.matrix(np.ones((3, 3)) - np.eye(3)),
     "mesh": lambda: om.Mesh.grid((0, 0, 4, 3), 1, degree=2),
@@ -201,7 +203,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
         CITY.problem, {"constraints[0].epsilon": [0.5]}, folder / "run", workers=1
     ),
     "beliefs": lambda _: om.beliefs.products([[0.5, 0.5], [0.2, 0.8]], values=[0, 1]),
-    "rows": lambda _: om.FixedRows(CITY, keep=[(0, 0)]),
+    "rows": lambda _: om.constraints.FixedRows(CITY, keep=[(0, 0)]),
     "subsets": lambda _: om.observables.subsets(LINE, {"low": [0, 1], "high": [2]}),
     "profile": lambda _: load_profile("auto"),
 }

@@ -12,14 +12,15 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from public import OWN, names_of
 
 import optmech as om
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 MODULES = [name for name in om.__all__ if isinstance(getattr(om, name), ModuleType)]
 PUBLIC = {
-    *(f"{module}.{name}" for module in MODULES for name in getattr(om, module).__all__),
-    *(name for name in om.__all__ if name not in MODULES and name != "__version__"),
+    *(f"{module}.{name}" for module in MODULES for name in names_of(getattr(om, module))),
+    *(OWN - {*MODULES}),
 }
 
 
@@ -57,8 +58,11 @@ def on_pages() -> list[str]:
             name, *options = directive.split("\n")
             members = [line.split("- ")[1] for line in options if line.startswith("        - ")]
             listed += [f"{name}.{member}" for member in members] if members else [name]
-    # what other distributions add to ``om``, and to ``om.exchange``
-    listed = [re.sub(r"^devices\.|^\w+\.(?=exchange\.)", "", name) for name in listed]
+    # what other distributions add to ``om`` itself, to ``om.exchange`` and ``om.mechanisms``
+    peers = "known", "snapped", "offset_snapped", "rounded_degrees", "dense_areas"
+    moved = {f"sweeps.{name}": f"mechanisms.{name}" for name in peers}
+    listed = [moved.get(name, re.sub(r"^sweeps\.", "", name)) for name in listed]
+    listed = [re.sub(r"^\w+\.(?=exchange\.)", "", name) for name in listed]
     return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in listed]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from public import names_of
 
 import optmech as om
 from optmech.spaces.arguments import KINDS, asked_by, words_of
@@ -105,7 +106,7 @@ def functions() -> Iterator[tuple[str, Callable[..., object]]]:
     for prefix, space in [("", om), *((f"{name}.", getattr(om, name)) for name in om.__all__)]:
         if not isinstance(space, ModuleType):
             continue
-        for name in space.__all__:
+        for name in names_of(space):
             found = getattr(space, name)
             if inspect.isfunction(found):
                 yield prefix + name, found
@@ -163,7 +164,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "coupling": om.mechanisms.coupling_design([PRIOR], PRIOR, E),
         "packed": om.pack(design, folder / "design.omm"),
         "packed mesh": om.pack(DESIGN, folder / "mesh.omm", bits=32, max_loss="10 %"),
-        "the whole earth": om.Earth.of("ln 2"),
+        "the whole earth": om.devices.Earth.of("ln 2"),
         **NOTHING,
     }
 
@@ -279,7 +280,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         "m: str is not a Mechanism. Read it with om.load(path)",
     ),
     (lambda: om.check(DESIGN), "path: Design is not a path. Give the name of the file that design"),
-    (lambda: om.load_packed(3), "path: int is not a path. Give the name of a file"),
+    (lambda: om.devices.load_packed(3), "path: int is not a path. Give the name of a file"),
     (lambda: om.solve(DESIGN), "problem: Design is not a Problem. Give design.problem"),
     (
         lambda: om.solve("p.toml"),
@@ -290,7 +291,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         'profile: int is not a path or a profile. Give a name, such as "auto"',
     ),
     (
-        lambda: om.Ledger(DESIGN, 1, 0.5),
+        lambda: om.devices.Ledger(DESIGN, 1, 0.5),
         "mechanism: Design is not a packed mechanism or a mechanism for the whole earth. Pack it",
     ),
     (lambda: UNIFORM.remap({}), "f: dict is not a function. Give a function"),
@@ -318,10 +319,10 @@ def test_there_are_many() -> None:
         ("plots.tradeoff", "designs"),
         ("report", "designs"),
         ("check", "path"),
-        ("load_packed", "path"),
+        ("devices.load_packed", "path"),
         ("Mechanism.then", "other"),
         ("Mechanism.remap", "f"),
-        ("Ledger", "mechanism"),
+        ("devices.Ledger", "mechanism"),
         ("traces.FixedPolicy", "mechanisms"),
     } <= set(CHECKED)
 
@@ -356,15 +357,15 @@ def test_it_is_a_mechanism_from_its_places() -> None:
 def test_what_takes_packed_mechanisms_refuses_others_by_name() -> None:
     for given in (DESIGN, DESIGN.mechanism, om.Mechanism(PLACES, PLACES, np.eye(3)), None):
         with pytest.raises(om.ProblemError, match="not a packed mechanism"):
-            om.Ledger(given, 1, 0.5)  # type: ignore[arg-type]
+            om.devices.Ledger(given, 1, 0.5)  # type: ignore[arg-type]
         with pytest.raises(om.ProblemError, match="not a packed mechanism"):
-            om.StickyReports(given, b"0" * 32)  # type: ignore[arg-type]
+            om.devices.StickyReports(given, b"0" * 32)  # type: ignore[arg-type]
 
 
 def test_rows_of_a_mechanism_for_every_point_are_refused_in_words() -> None:
     for given in (DESIGN, DESIGN.mechanism):
         with pytest.raises(om.ProblemError, match="every point of a region"):
-            om.FixedRows(given)
+            om.constraints.FixedRows(given)
 
 
 def test_its_promise_is_a_number_for_pictures() -> None:

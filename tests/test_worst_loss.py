@@ -16,13 +16,13 @@ import optmech_audit as audit
 import pytest
 import scipy.sparse as sp
 from altered_regions import altered
+from optmech_sweeps.templates import same_problem
 from scipy.optimize import linprog
 
 import optmech as om
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.segments import charged, largest
-from optmech.lp.points import Points
-from optmech.sweeps.templates import same_problem
+from optmech.lp.inequalities import Points
 
 E = om.distances.euclidean()
 SQUARES = om.losses.powered(E, 2)

@@ -24,7 +24,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.regions import Regions, grid_boxes
+from optmech.spaces.observables import Regions, grid_boxes
 
 _TOUCH = 1e-9
 """Cells whose distance is below this share of their size touch."""

@@ -8,7 +8,7 @@
   its ``read`` gives a file with its ``task``, and ``problems`` in its package is the gallery's;
 * ``optmech.files`` kinds of files that are no sealed documents, and the module that reads them:
   its ``described`` says what one is; of ``packed`` mechanisms it also loads, checks and samples
-  them, and makes what a page samples;
+  them, and makes what a page samples; of a ``run`` it finds the designs;
 * ``optmech.measures`` what else can be measured of a mechanism, an option of that name, and the
   module with its ``ARGUMENTS`` and what ``measured`` it.
 """
@@ -29,17 +29,7 @@ TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
 
 OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
     "optmech-devices": {
-        NAMES: (
-            "Earth",
-            "Ledger",
-            "PackedEverywhere",
-            "PackedMechanism",
-            "StickyReports",
-            "check_packed",
-            "load_packed",
-            "pack",
-            "protect",
-        ),
+        NAMES: ("devices",),
         COMMANDS: ("client", "pack", "protect", "statement"),
         FILES: ("ledger", "packed"),
         MEASURES: ("averaging", "crossings"),
@@ -56,6 +46,22 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         CODECS: ("optmech-noise/1",),
     },
     "optmech-surveys": {NAMES: ("surveys",), COMMANDS: ("plan-survey",)},
+    "optmech-sweeps": {
+        NAMES: (
+            "Comparison",
+            "SweepResult",
+            "compare",
+            "frontier",
+            "mechanisms.dense_areas",
+            "mechanisms.known",
+            "mechanisms.offset_snapped",
+            "mechanisms.rounded_degrees",
+            "mechanisms.snapped",
+            "sweep",
+        ),
+        COMMANDS: ("compare", "compare-coarsening", "mechanism", "sweep"),
+        FILES: ("run",),
+    },
     "optmech-traces": {NAMES: ("traces",), COMMANDS: ("trace",), TASKS: ("trace",)},
 }
 """Who has what, to be named where it is not installed."""

@@ -13,22 +13,25 @@ from optmech.errors import ProblemError
 
 
 def lazily(
-    package: str, within: str | None = None, **earlier: str
+    package: str, within: str | None = None, rarer: str = "", **earlier: str
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package for what it imports under ``if TYPE_CHECKING:``,
-    which so is the one list of its names, for type checkers as for ``__all__``. What ``earlier``
-    names are called now is given: they are found, and not listed. The list is read from the source
-    of the package when a name is first asked for. Other distributions add the names that they state
-    under ``within``: "" for those of ``om``, else a namespace with a dot."""
+    which so is the one list of its names, for type checkers as for ``__all__``, but for the
+    ``rarer`` of them, which are found and not listed. So are ``earlier`` names, of which is given
+    what they are called now, with the namespace where it is another. The list is read from the
+    source of the package when a name is first asked for. Other distributions add the names that
+    they state under ``within``: "" for those of ``om``, else a namespace with a dot."""
 
     def listed() -> list[str]:
-        return sorted({*stated(package), *_others(within)})
+        return sorted({*stated(package), *_others(within)} - {*rarer.split()})
 
     def found(name: str) -> object:
         if name == "__all__":
             return listed()
         homes = stated(package)
-        name = earlier.get(name, name)
+        space, _, name = earlier.get(name, name).rpartition(".")
+        if space:
+            return getattr(found(space), name)
         if name not in homes:
             if within is not None and not name.startswith("_"):
                 with suppress(LookupError):

@@ -17,8 +17,8 @@ def check(path: str | Path) -> CheckReport:
     family of coupling mechanisms, or noise; or a packed file for the whole earth.
 
     Raises ProblemError if the file cannot be read, or is packed from a design, which
-    ``om.check_packed`` takes with it; VerificationError if it is altered or malformed; what merely
-    does not hold is reported in ``faults``.
+    ``om.devices.check_packed`` takes with it; VerificationError if it is altered or malformed; what
+    merely does not hold is reported in ``faults``.
 
     Examples
     --------
@@ -39,8 +39,9 @@ def load(path: str | Path) -> Proved | Any:
     """What a file holds, of whichever kind it is, everything that it claims proved again.
 
     A design, a family of coupling mechanisms or noise is read as by its own ``load``, a packed
-    mechanism as by ``om.load_packed``: such a file has no proof of its own, see
-    ``om.check_packed``. A file for the whole earth has one, and is read as by ``om.Earth.load``.
+    mechanism as by ``om.devices.load_packed``: such a file has no proof of its own, see
+    ``om.devices.check_packed``. A file for the whole earth has one, and is read as by
+    ``om.devices.Earth.load``.
 
     Raises
     ------

@@ -31,10 +31,9 @@ from optmech.designs.encoding import (
     encode_problem,
     encode_result,
 )
-from optmech.designs.notes import about_bounds, design_notes
+from optmech.designs.notes import about_bounds, design_notes, threshold_notes
 from optmech.designs.promise import claims_of, measure_approximations
 from optmech.designs.sentences import infeasible_words
-from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
 from optmech.exact.codec import listing, within

@@ -1,6 +1,10 @@
-"""What is to be said beside a design: secrets without prior weight, limits missed by rounding."""
+"""What is to be said beside a design: secrets without prior weight, limits missed by rounding, what
+constraints with thresholds really keep.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -102,3 +106,36 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
         f"every point{beside}{by}: {what} is at most {above:.2g} of itself above it"
     )
     return first, beyond, *worst
+
+
+def threshold_notes(design: Design) -> tuple[str, ...]:
+    """What constraints with thresholds really keep; nothing of others."""
+    notes = []
+    for part in design.approximations:
+        repaired = "no repair was found that keeps the promise for all pairs"
+        if not math.isnan(part.repaired_loss):
+            repaired = (
+                "repaired to keep the promise for all pairs its objective would be "
+                f"{part.repaired_loss:.9g} and not {abs(design.objective):.9g}"
+            )
+        notes.append(
+            f"constraints[{part.constraint}]: with its thresholds the design has "
+            f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; {repaired}"
+        )
+    return tuple(notes)
+
+
+def threshold_figures(design: Design) -> dict[str, float | None]:
+    """The largest ε that thresholds leave, inf where there is none, and the objective of the
+    repaired mechanism, of several constraints the worst one, None where no repair was found; an
+    empty table for a design without thresholds."""
+    found = design.approximations
+    if not found:
+        return {}
+    worst = max if design.problem.statement.sign > 0 else min
+    repaired = worst(part.repaired_loss for part in found)
+    lacking = any(math.isnan(part.repaired_loss) for part in found)
+    return {
+        "true_epsilon": max(part.epsilon for part in found),
+        "repaired_loss": None if lacking else repaired,
+    }

@@ -29,8 +29,8 @@ from optmech.spaces.distances import evaluate
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
+from optmech.spaces.observables import Regions, grid_boxes
 from optmech.spaces.prior import Prior
-from optmech.spaces.regions import Regions, grid_boxes
 
 METRES = (100, 1_000, 10_000)
 """Distances for which a promise is said in odds."""

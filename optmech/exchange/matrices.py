@@ -14,9 +14,9 @@ from optmech.base.labels import few
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, ending, path_of, write_atomically
 from optmech.errors import ProblemError, inside
-from optmech.reading.arrays import read_array
 from optmech.reading.bounded import read_bytes, require_readable, translated
 from optmech.reading.columns import read_columns, read_rows, read_text_columns
+from optmech.reading.data import read_array
 from optmech.reading.sandbox import Found, read_isolated
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain

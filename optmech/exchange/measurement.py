@@ -16,7 +16,7 @@ from optmech.errors import ProblemError, TooLargeError, VerificationError
 from optmech.exact.arguments import positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
-from optmech.exact.ratios.pairs import Pair, above_all
+from optmech.exact.ratios.hockey_stick import Pair, above_all
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text

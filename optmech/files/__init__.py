@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from optmech.base.extensions import TASKS, extension
+from optmech.base.extensions import FILES, TASKS, extension
 from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_tasks
 from optmech.files.load import ProblemFile, build_problem, load_problem, load_task, read_problem
 
@@ -39,9 +39,7 @@ def task_schema(kind: str) -> dict[str, Any]:
 
 def sweep_schema() -> dict[str, Any]:
     """The JSON Schema of sweep files, format 1."""
-    from optmech.files.sweep import SweepSection
-
-    return _schema(lambda: SweepSection)
+    return _schema(lambda: extension(FILES, "run").schema_model())
 
 
 def _schema(*models: Callable[[], Any]) -> dict[str, Any]:

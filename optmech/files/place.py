@@ -15,8 +15,7 @@ from optmech.base.read_only import record
 from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
 from optmech.problem.space import GivenRows
-from optmech.reading.arrays import read_arrays
-from optmech.reading.data import DataFile
+from optmech.reading.data import DataFile, read_arrays
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, described, inside, moved
 from optmech.files.domains import DataFileKeys
+from optmech.files.networks import Seeded
 from optmech.files.place import Listed, Place
-from optmech.files.synthetic import Seeded
 from optmech.reading.sections import (
     SORTS,
     TAG,

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 from optmech.base.names import lazily
 
 if TYPE_CHECKING:
-    from optmech.mechanisms.baselines import known as known
-    from optmech.mechanisms.coarsening import (
-        dense_areas as dense_areas,
-        offset_snapped as offset_snapped,
-        rounded_degrees as rounded_degrees,
-        snapped as snapped,
-    )
-    from optmech.mechanisms.composition import composed as composed
+    from optmech.mechanisms.composition import composed as composed, optimal_remap as optimal_remap
     from optmech.mechanisms.discrete import (
         exponential as exponential,
         geometric as geometric,
@@ -53,4 +46,4 @@ else:
     # before the modules of these names take their place
     from optmech.mechanisms.tupling import tupling  # noqa: F401
 
-    __getattr__, __dir__ = lazily(__name__)
+    __getattr__, __dir__ = lazily(__name__, "mechanisms.")

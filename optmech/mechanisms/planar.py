@@ -26,7 +26,7 @@ from optmech.exact.number import Number, float_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.regions import Regions, grid_boxes
+from optmech.spaces.observables import Regions, grid_boxes
 
 ACCURACY = 1e-12
 """Relative accuracy of every cell mass of the Laplace noise above 10⁻²⁵⁰."""

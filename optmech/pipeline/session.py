@@ -13,8 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.interrupts import noticed
 from optmech.base.native import has_kernels
+from optmech.base.watch import noticed
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.bound import multiplier_reason, pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
@@ -34,8 +34,7 @@ from optmech.designs.sentences import infeasible_words
 from optmech.errors import EngineError, OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
-from optmech.lp.inequalities import Inequalities
-from optmech.lp.points import Points
+from optmech.lp.inequalities import Inequalities, Points
 from optmech.pipeline.prior_support import improved
 from optmech.pipeline.profiles import Profile
 from optmech.problem import Problem
@@ -559,7 +558,7 @@ def _thin(session: Session) -> None:
     least = max(_WORTH, _MANY * statement.loss.size)
     if pairs is None or len(pairs.value) <= least or not has_kernels():
         return
-    from optmech.reductions.thinning import thinned
+    from optmech.reductions.pairs import thinned
 
     fewer = shared_out(statement, thinned(pairs, statement.log_ratio))
     joint = everywhere(statement)

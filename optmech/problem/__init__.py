@@ -1,29 +1,24 @@
 """What is wanted: a problem, its constraints, and the statement that they make."""
 
 from optmech.problem.constraint import Constraint as Constraint
-from optmech.problem.constraints.differential import (
-    DifferentialPrivacy as DifferentialPrivacy,
-    MetricPrivacy as MetricPrivacy,
-    PolicyGraph as PolicyGraph,
-)
-from optmech.problem.constraints.distribution import (
-    DistributionPrivacy as DistributionPrivacy,
-    MutualInformation as MutualInformation,
-    Pufferfish as Pufferfish,
-    RenyiPrivacy as RenyiPrivacy,
-)
-from optmech.problem.constraints.fixed_rows import FixedRows as FixedRows
-from optmech.problem.constraints.leakage import (
+from optmech.problem.constraints import (
     AdditiveCapacity as AdditiveCapacity,
-    DistortionPrivacy as DistortionPrivacy,
-    GainLeakage as GainLeakage,
-    MaximalLeakage as MaximalLeakage,
-    PointwiseMaximalLeakage as PointwiseMaximalLeakage,
-)
-from optmech.problem.constraints.own import Linear as Linear, Ratios as Ratios
-from optmech.problem.constraints.utility import (
     Bias as Bias,
+    DifferentialPrivacy as DifferentialPrivacy,
+    DistortionPrivacy as DistortionPrivacy,
+    DistributionPrivacy as DistributionPrivacy,
+    FixedRows as FixedRows,
+    GainLeakage as GainLeakage,
+    Linear as Linear,
     LossBound as LossBound,
+    MaximalLeakage as MaximalLeakage,
+    MetricPrivacy as MetricPrivacy,
+    MutualInformation as MutualInformation,
+    PointwiseMaximalLeakage as PointwiseMaximalLeakage,
+    PolicyGraph as PolicyGraph,
+    Pufferfish as Pufferfish,
+    Ratios as Ratios,
+    RenyiPrivacy as RenyiPrivacy,
     Support as Support,
 )
 from optmech.problem.problem import (

@@ -40,13 +40,14 @@ class Record(Shown):
     >>> stored = promise.plain(problem.space)  # as design files hold it
     >>> om.DifferentialPrivacy.load(stored, problem.space).epsilon == promise.epsilon
     True
-    >>> table = om.MaximalLeakage.table()  # what a problem file may say
+    >>> table = om.constraints.MaximalLeakage.table()  # what a problem file may say
     >>> sorted(table.model_fields)
     ['kind', 'maximum']
     >>> said = table(kind="maximal_leakage", maximum="ln 2")
-    >>> om.MaximalLeakage.built(said, place=None)  # no distance is built in the file
+    >>> om.constraints.MaximalLeakage.built(said, place=None)  # no distance is built in the file
     {'maximum': 0.6931471805599453}
-    >>> om.MaximalLeakage.build(said, place=None).maximum == om.MaximalLeakage("ln 2").maximum
+    >>> kind = om.constraints.MaximalLeakage
+    >>> kind.build(said, place=None).maximum == kind("ln 2").maximum
     True
     """
 

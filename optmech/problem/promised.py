@@ -10,7 +10,7 @@ from optmech.base.shown import Shown
 from optmech.exact.number import Exact
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.regions import Regions
+from optmech.spaces.observables import Regions
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Promised(Shown):
     >>> promised = om.DifferentialPrivacy("ln 3", delta="1/10").promised(problem.space)
     >>> promised.scope, promised.pairs, promised.repeats, promised.adds
     ('secrets', 'all', 'adds', ('ε', 'δ'))
-    >>> om.GainLeakage(0.7).promised(problem.space).repeats
+    >>> om.constraints.GainLeakage(0.7).promised(problem.space).repeats
     'unknown'
     """
 

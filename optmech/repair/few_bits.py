@@ -18,10 +18,9 @@ from optmech.certificate.statement import Statement
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone, members_of
-from optmech.repair.equalities import Implied
 from optmech.repair.fixed_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
-from optmech.repair.release import Released
+from optmech.repair.release import Implied, Released
 
 MOST_BITS = 48
 """Whole numbers up to 2^48 are floats with bits to spare."""

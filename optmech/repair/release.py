@@ -6,25 +6,32 @@ that agree. A proposal is projected onto them in floating point and solved for i
 column by column; what rounding leaves of the rows goes to one column, where it keeps the equations
 that hold in all columns. As little of a matrix far inside is then mixed in as makes every
 inequality hold. Proof: docs/theory/repair.md, "Equations".
+
+Equalities that a statement implies are stated, so that searches and repairs see them. If r_ij = 0
+then P[i,o] <= P[j,o] in every column, and both rows sum to one: they are equal. Ratios that leave
+no more than rounding are taken for zero, which is stricter. Proofs: docs/theory/repair.md, "Equal
+rows".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
-from optmech.certificate import Check, check_exact
+from optmech.certificate import Check, Multipliers, check_exact
+from optmech.certificate.families import PairMultipliers
 from optmech.certificate.statement import Statement
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, Wholes, enough_bits, integers, wholes
+from optmech.lp.families.ratios import TINY
 from optmech.lp.flatten import Interior
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, ProgramMultipliers
 from optmech.repair.cone import components, members_of
-from optmech.repair.equalities import Implied
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40
@@ -269,3 +276,68 @@ def _tied_entries(inside: Interior) -> Iterator[tuple[int, int, int]]:
             (i, o), (j, other) = (divmod(int(k), observables) for k in rows.indices[first:last])
             if o == other and not (inside.zero[i, o] and inside.zero[j, o]):
                 yield i, j, o
+
+
+@record
+class Implied:
+    """Inequalities with the same mechanisms as their ``source`` (or a few less, where tiny ratios
+    were taken for zero) with the equalities stated, and the way back for their multipliers."""
+
+    source: Inequalities
+    given: Inequalities
+    first: Ints
+    second: Ints
+    """Pairs P[first] <= P[second] of the source that are given both ways, without a window."""
+    stricter: bool
+    """Whether there were tiny ratios, taken for zero."""
+
+    @classmethod
+    def of(cls, source: Inequalities, *, tiny: bool = True) -> Implied:
+        """Without ``tiny``, no ratio is taken for zero that is not."""
+        rounded = given = source.without_tiny() if tiny else source
+        # where P[i,o] <= P[j,o] in every column, by ratios of one or the support
+        zero: Bools = np.array(given.log_ratio == 0)
+        for part in given.windows:
+            whole = np.asarray((part.window | ~given.allowed).all(axis=1))
+            zero |= (part.log_ratio == 0) & whole[:, None]
+        np.fill_diagonal(zero, False)
+        one_way = zero & ~(zero.T & (given.log_ratio == 0) & (given.log_ratio.T == 0))
+        one_way &= ~(one_way & one_way.T & np.tri(len(zero), k=-1, dtype=bool))
+        i, j = np.nonzero(one_way)
+        if len(i):
+            ratio = np.array(given.log_ratio)
+            ratio[i, j] = ratio[j, i] = 0.0
+            given = given.with_ratios(ratio)
+        return cls(source, given, i, j, rounded is not source)
+
+    def recover(self, found: ProgramMultipliers) -> Multipliers:
+        """Multipliers of the source that prove the same bound, but for what is tiny."""
+        statement, ratio = self.source.statement, found.pairs
+        if not len(self.first) or not len(ratio.value):
+            return found.stated(statement)
+        # 1, 2, ... for the pairs that are given both ways, -1, -2, ... for the other way
+        number = np.zeros(self.source.log_ratio.shape, dtype=np.int64)
+        number[self.first, self.second] = np.arange(1, len(self.first) + 1)
+        own = (number - number.T)[ratio.i, ratio.j]
+        kept, both, own = ratio.take(own == 0), ratio.take(own != 0), own[own != 0]
+        # adding the same to all columns of a pair moves no bound
+        net = np.zeros((len(self.first), statement.observables))
+        np.add.at(net, (abs(own) - 1, both.o), np.sign(own) * both.value)
+        net -= net.min(axis=1, keepdims=True)
+        plain = self.source.log_ratio[self.first, self.second] <= TINY
+        families = dict(found.families)
+        left = np.where(plain[:, None], 0.0, net)
+        for window in self.source.windows:
+            tight = window.log_ratio[self.first, self.second] <= TINY
+            here = np.where(tight[:, None] & window.window[self.first], left, 0.0)
+            left = left - here
+            more = PairMultipliers.joined([families.get(window.number), self._pairs(here)])
+            families[window.number] = more
+        pairs = PairMultipliers.joined([kept, self._pairs(net * plain[:, None])])
+        assert pairs is not None
+        return replace(found, pairs=pairs, families=families).stated(statement)
+
+    def _pairs(self, value: Floats) -> PairMultipliers:
+        """Weights (pairs, O) on P[first] <= P[second]."""
+        k, o = np.nonzero(value)
+        return PairMultipliers(self.first[k], self.second[k], o, value[k, o])

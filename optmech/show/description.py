@@ -13,16 +13,15 @@ from typing import Any
 from optmech.base.extensions import FILES, extension
 from optmech.certificate.proved import Proved, ProvedLoss, examined
 from optmech.designs.design import Design
+from optmech.designs.notes import threshold_notes
 from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.designs.sentences import figure_words, figures, nearness
-from optmech.designs.thresholds import threshold_notes
 from optmech.errors import ProblemError, moved
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, begins, distinct, packed_reader, read_sealed
 from optmech.reading.source import read_document
 
-_MANIFEST = "sweep.json"
 _START = 400
 """Bytes in which a sealed document says what it is."""
 
@@ -62,7 +61,7 @@ def described(path: str | Path) -> Described:
     is of no kind that is known; VerificationError where it was altered.
     """
     if os.path.isdir(path):
-        return _of_sweep(Path(path))
+        return _of_run(Path(path))
     packed = packed_reader(path)
     if packed is not None:
         said: Described = packed.described(path)
@@ -122,30 +121,11 @@ def _proved_of(design: Design) -> list[tuple[str, str]]:
     return [("status", f"{design.status}: {nearness(design)}"), *known]
 
 
-def _of_sweep(folder: Path) -> Described:
-    path = folder / _MANIFEST
-    manifest = read_document(path)
-    if kind_of(manifest) != "run":
-        raise ProblemError(
-            "is not the directory of a sweep",
-            where=folder,
-            remedy="Give a directory that optmech sweep has written",
-        )
-    content = read_bytes(path)
-    designs = sorted((folder / "designs").glob("*.json"))
-    promise = Promise("use", "Nothing by itself: every design in designs/ has its own promise.")
-    if designs:
-        promise = Design.load(designs[0]).promise
-    columns = ", ".join(map(str, manifest.get("columns") or ()))
-    return Described(
-        "sweep", "the directory of a sweep", promise,
-        f"sha256:{hashlib.sha256(content).hexdigest()}",
-        sum(each.stat().st_size for each in [path, *designs]), False,
-        f"the first of {len(designs):,} designs, whose promise this is, was proved again; "
-        "optmech check DESIGN proves each",
-        f"{len(designs):,} designs over {columns or 'nothing'}",
-        str(manifest.get("title") or ""),
-    )  # fmt: skip
+def _of_run(folder: Path) -> Described:
+    with moved(str(folder)):
+        reader = extension(FILES, "run")
+    said: Described = reader.described(folder)
+    return said
 
 
 def _of_asked(path: str | Path, digest: str, size: int) -> Described:
@@ -157,7 +137,7 @@ def _of_asked(path: str | Path, digest: str, size: int) -> Described:
         raise ProblemError(f"is {other[0]}, and promises nothing", where=path, remedy=other[1])
     kind = kind_of(read_document(Path(path)))
     if kind == "run":
-        return _of_sweep(Path(path).parent)
+        return _of_run(Path(path).parent)
     if kind == "problem":
         file = read_problem(path)
         return Described(

@@ -35,7 +35,7 @@ MOST_ANSWERS = 10_000
 
 @record
 class Beliefs(Shown):
-    """Pairs of laws of an answer, for ``om.Pufferfish``.
+    """Pairs of laws of an answer, for ``om.constraints.Pufferfish``.
 
     Examples
     --------

@@ -14,8 +14,7 @@ from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.domain_arguments import Box
-from optmech.spaces.observables import Suppressible
-from optmech.spaces.regions import Regions
+from optmech.spaces.observables import Regions, Suppressible
 
 _CORNERS = 24
 _REACH = 0.8

@@ -286,7 +286,7 @@ class TestMinimax:
 
     def test_refuses_what_cannot_fit_into_memory(self, monkeypatch):
         monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 10_000)
-        with pytest.raises(om.TooLargeError, match="9 secrets and 9 observables"):
+        with pytest.raises(om.errors.TooLargeError, match="9 secrets and 9 observables"):
             attacks.minimax(randomized_response(9, 1), H)
 
     def test_an_unproved_answer_is_an_error(self, monkeypatch):

@@ -354,7 +354,7 @@ def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyP
     assert not holds_and_is_witnessed(a.then(remap), a)
     assert not holds_and_is_witnessed(a, whole([[1, 0], [0, 1], [1, 1]]))
     wide = whole([[1, 2, 3, 4], [4, 3, 2, 1], [1, 1, 1, 5]])
-    with pytest.raises(om.TooLargeError, match="refines: a remap from 4 to 3 observables"):
+    with pytest.raises(om.errors.TooLargeError, match="refines: a remap from 4 to 3 observables"):
         leakage.refines(wide, a)
 
 

@@ -23,11 +23,11 @@ values = [1]
 KM = om.distances.euclidean()
 
 
-def packed(folder: Path) -> om.PackedMechanism:
+def packed(folder: Path) -> om.devices.PackedMechanism:
     cells = om.Grid(2, 2, unit="km")
     problem = om.Problem(om.Prior.uniform(cells), KM, constraints=[om.MetricPrivacy(1, KM)])
     om.pack(om.solve(problem), folder / "cells.omm")
-    return om.load_packed(folder / "cells.omm")
+    return om.devices.load_packed(folder / "cells.omm")
 
 
 @pytest.fixture(params=NO_LOCKS, ids=lambda number: errno.errorcode[number])
@@ -61,7 +61,7 @@ def test_it_is_said_what_is_wrong(use: str, without: OSError, tmp_path: Path) ->
         if use == "sweep":
             om.sweep(tmp_path / "s.toml", directory=tmp_path / "run", progress=None)
         elif mechanism is not None:
-            om.Ledger.open(tmp_path / "spent.json", mechanism, None, radius=1)
+            om.devices.Ledger.open(tmp_path / "spent.json", mechanism, None, radius=1)
         else:
             with locked(tmp_path / "x.lock", wait=use == "waiting lock"):
                 raise AssertionError

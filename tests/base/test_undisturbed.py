@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from optmech.base.interrupts import undisturbed
+from optmech.base.watch import undisturbed
 
 
 def test_an_interrupt_comes_after_the_last_step() -> None:

@@ -116,8 +116,8 @@ def test_every_kind_of_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert packed["odds"]["1000"] == pytest.approx(2, rel=1e-4)
     assert packed["odds"]["1000"] >= 2
 
-    mechanism = om.load_packed(tmp_path / "d.omm")
-    ledger = om.Ledger.open(tmp_path / "spent.json", mechanism, None, radius=1)
+    mechanism = om.devices.load_packed(tmp_path / "d.omm")
+    ledger = om.devices.Ledger.open(tmp_path / "spent.json", mechanism, None, radius=1)
     assert ledger.charge((7.01, 47.01))
     kept = shown(tmp_path / "spent.json", capsys)
     assert kept["kind"] == "ledger"
@@ -190,7 +190,7 @@ def test_losses_have_their_units_and_shares_their_direction(
     assert " ".join(shown.split()).count(f"lower bound {least}") == 1
     assert main(["pack", str(design), "-o", str(packed)]) == 0
     told = capsys.readouterr().out
-    share = om.load_packed(packed).header.loss.increase
+    share = om.devices.load_packed(packed).header.loss.increase
     word = "below" if share < 0 else "above"
     assert f"{100 * abs(share):.2g} % {word} the design" in told
     assert main(["show", str(packed)]) == 0
@@ -273,7 +273,7 @@ def test_lengths_of_packed_files_have_their_unit(
     design = om.solve(om.Problem(prior, km, constraints=[om.MetricPrivacy("1/20", km)]))
     design.save(tmp_path / "d.json")
     assert main(["pack", str(tmp_path / "d.json"), "-o", str(tmp_path / "d.omm")]) == 0
-    mechanism = om.load_packed(tmp_path / "d.omm")
+    mechanism = om.devices.load_packed(tmp_path / "d.omm")
     share = mechanism.header.accuracy
     assert share is not None
     distance = np.asarray(km(places, places))

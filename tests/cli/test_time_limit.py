@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optmech_sweeps import worker
+from optmech_sweeps.worker import Job, run
 
 import optmech as om
 from optmech import files
 from optmech.cli.main import main
 from optmech.errors import SolverError
 from optmech.pipeline import plan, search, sizes, solve as solving
-from optmech.sweeps import worker
-from optmech.sweeps.worker import Job, run
 
 NAME = "line-geometric"
 

@@ -370,24 +370,31 @@ def gains(rng: np.random.Generator) -> om.Problem:
         p,
         E,
         constraints=[
-            om.GainLeakage(abs(blind) + 0.3 * (known - blind), gain + abs(blind) - blind),
-            om.GainLeakage(0.6, prior=prior(rng, p.domain, 3.0)),
+            om.constraints.GainLeakage(
+                abs(blind) + 0.3 * (known - blind), gain + abs(blind) - blind
+            ),
+            om.constraints.GainLeakage(0.6, prior=prior(rng, p.domain, 3.0)),
         ],
     )
 
 
 def leakage_metric(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 7))
-    leaks = [om.MaximalLeakage(rng.uniform(0.1, 0.6)), om.AdditiveCapacity(0.5)]
+    leaks = [
+        om.constraints.MaximalLeakage(rng.uniform(0.1, 0.6)),
+        om.constraints.AdditiveCapacity(0.5),
+    ]
     return om.Problem(p, E, constraints=[om.MetricPrivacy(2.5, E), *leaks])
 
 
 def leakage_worst(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 5))
-    asked = om.GainLeakage.predicate(
+    asked = om.constraints.GainLeakage.predicate(
         0.75, [True, False, True, False, False], om.Prior.uniform(p.domain)
     )
-    return om.Problem(p, E, objective="worst_loss", constraints=[om.MaximalLeakage("ln 2"), asked])
+    return om.Problem(
+        p, E, objective="worst_loss", constraints=[om.constraints.MaximalLeakage("ln 2"), asked]
+    )
 
 
 def pufferfish_chain(rng: np.random.Generator) -> om.Problem:
@@ -395,12 +402,12 @@ def pufferfish_chain(rng: np.random.Generator) -> om.Problem:
     move = rng.uniform(0.1, 0.9, 2)
     matrix = [[1 - move[0], move[0]], [move[1], 1 - move[1]]]
     known = om.beliefs.chains([([0.5, 0.5], matrix)], 6, [0, 1])
-    return om.Problem(known.prior, E, constraints=[om.Pufferfish(1.0, known.pairs)])
+    return om.Problem(known.prior, E, constraints=[om.constraints.Pufferfish(1.0, known.pairs)])
 
 
 def pufferfish_delta(rng: np.random.Generator) -> om.Problem:
     known = om.beliefs.tables(rng.dirichlet(np.ones(6), 3))
-    private = om.Pufferfish(0.3, known.pairs, delta=0.05)
+    private = om.constraints.Pufferfish(0.3, known.pairs, delta=0.05)
     return om.Problem(known.prior, E, constraints=[private])
 
 
@@ -408,14 +415,14 @@ def policy(rng: np.random.Generator) -> om.Problem:
     """Two components, one secret on its own, and lengths."""
     p = prior(rng, points(rng, 7))
     edges = [(0, 1), (1, 2, 0.5), (2, 0, 2.0), (3, 4, rng.uniform(0.2, 2)), (4, 5)]
-    return om.Problem(p, E, constraints=[om.PolicyGraph(0.8, edges)])
+    return om.Problem(p, E, constraints=[om.constraints.PolicyGraph(0.8, edges)])
 
 
 def unbiased_line(rng: np.random.Generator) -> om.Problem:
     """Reports beyond both ends, so that the ends can be right on average."""
     p = prior(rng, om.Domain.range(5))
     outputs = om.Domain(range(-6, 11), np.arange(-6.0, 11.0))
-    constraints = [om.MetricPrivacy(0.9, E), om.Bias(rng.uniform(0.01, 0.3))]
+    constraints = [om.MetricPrivacy(0.9, E), om.constraints.Bias(rng.uniform(0.01, 0.3))]
     return om.Problem(p, E, outputs, constraints=constraints)
 
 
@@ -424,7 +431,7 @@ def biased_values(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, om.Domain("abcd"))
     meant, reported = rng.uniform(-1, 1, (4, 2)), 4 * rng.normal(size=(7, 2))
     loss = ((meant[:, None] - reported) ** 2).sum(axis=2)
-    near = om.Bias(0.5, meant, reported)
+    near = om.constraints.Bias(0.5, meant, reported)
     outputs = om.Domain(range(7))
     return om.Problem(p, loss, outputs, constraints=[om.DifferentialPrivacy(2.0), near])
 
@@ -445,25 +452,27 @@ def least_leakage_private(rng: np.random.Generator) -> om.Problem:
 
 def pointwise(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 6))
-    return om.Problem(p, E, constraints=[om.PointwiseMaximalLeakage(rng.uniform(0.3, 1.5))])
+    return om.Problem(
+        p, E, constraints=[om.constraints.PointwiseMaximalLeakage(rng.uniform(0.3, 1.5))]
+    )
 
 
 def information(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 6))
     most = rng.uniform(0.1, 0.5)
-    return om.Problem(p, E, constraints=[om.MutualInformation(most)])
+    return om.Problem(p, E, constraints=[om.constraints.MutualInformation(most)])
 
 
 def information_metric(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 5))
-    told = om.MutualInformation("1/5", prior=prior(rng, p.domain, 2.0))
+    told = om.constraints.MutualInformation("1/5", prior=prior(rng, p.domain, 2.0))
     return om.Problem(p, H, constraints=[om.MetricPrivacy(1.5, E), told])
 
 
 def renyi(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 4))
     order = str(rng.choice(["2", "3/2", "5", "1/2", "1"]))
-    return om.Problem(p, E, constraints=[om.RenyiPrivacy(order, 0.4, E)])
+    return om.Problem(p, E, constraints=[om.constraints.RenyiPrivacy(order, 0.4, E)])
 
 
 def renyi_pairs(rng: np.random.Generator) -> om.Problem:
@@ -479,9 +488,9 @@ def robust(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 4), 9.0)
     least = float(p.weights.min())
     low = float(E(p.domain, p.domain)[~np.eye(4, dtype=bool)].min())
-    near = om.GainLeakage(0.7, radius=0.9 * least)
+    near = om.constraints.GainLeakage(0.7, radius=0.9 * least)
     blocks = [[1, 1, 0, 0], [0, 0, 1, 1]]
-    moved = om.GainLeakage(0.85, blocks, radius=0.9 * least * low, within=E)
+    moved = om.constraints.GainLeakage(0.85, blocks, radius=0.9 * least * low, within=E)
     return om.Problem(p, E, constraints=[near, moved])
 
 
@@ -499,7 +508,7 @@ def kept_rows(rng: np.random.Generator) -> om.Problem:
     """Two rows of a staircase are kept, in sixteenths; three are free."""
     p = prior(rng, om.Domain.range(5))
     rows = {0: ["1/2", "1/4", "1/8", "1/16", "1/16"], 4: ["1/16", "1/16", "1/8", "1/4", "1/2"]}
-    return om.Problem(p, E, constraints=[om.MetricPrivacy(0.75, E), om.FixedRows(rows)])
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(0.75, E), om.constraints.FixedRows(rows)])
 
 
 def kept_rows_joint(rng: np.random.Generator) -> om.Problem:
@@ -507,9 +516,16 @@ def kept_rows_joint(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 5))
     rows = {k: ["1/4", "1/4", "1/8", "1/8", "1/4"] for k in (1, 3)}
     limits = [om.DistortionPrivacy(0.3 * blind(p), E), om.LossBound(0.9, loss=H)]
-    kept = om.FixedRows(rows, free=[3])
+    kept = om.constraints.FixedRows(rows, free=[3])
     return om.Problem(
-        p, E, constraints=[kept, om.DifferentialPrivacy(2.5), om.MaximalLeakage("ln 2"), *limits]
+        p,
+        E,
+        constraints=[
+            kept,
+            om.DifferentialPrivacy(2.5),
+            om.constraints.MaximalLeakage("ln 2"),
+            *limits,
+        ],
     )
 
 

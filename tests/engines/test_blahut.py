@@ -47,7 +47,9 @@ def test_blahut_encloses_what_is_found(seed: int) -> None:
     if rate < 1e-3:
         return
     design = om.solve(
-        om.Problem(prior, loss, om.Domain.range(m), constraints=[om.MutualInformation(rate)])
+        om.Problem(
+            prior, loss, om.Domain.range(m), constraints=[om.constraints.MutualInformation(rate)]
+        )
     )
     assert design.gap <= 1e-6 or design.loss < 1e-9
     assert design.lower_bound <= mean * (1 + 1e-9)
@@ -58,7 +60,7 @@ def test_blahut_encloses_what_is_found(seed: int) -> None:
 def test_a_hundred_places() -> None:
     rng = np.random.default_rng(5)
     prior = om.Prior(om.Grid(10, 10), rng.dirichlet(np.full(100, 0.5)) + 1e-6)
-    design = om.solve(om.Problem(prior, E, constraints=[om.MutualInformation(0.7)]))
+    design = om.solve(om.Problem(prior, E, constraints=[om.constraints.MutualInformation(0.7)]))
     assert design.engine.startswith("blahut")
     assert design.status == "optimal"
     assert om.leakage.shannon_leakage(design.mechanism, prior).upper <= 0.7
@@ -74,7 +76,7 @@ def test_a_hundred_places() -> None:
 @pytest.mark.parametrize("rate", [0.001, 0.3])
 def test_cones_find_the_same(rate: float) -> None:
     prior = om.Prior(om.Grid(2, 3, cell=(1.0, 0.6)), [5, 1, 2, 3, 0, 4])
-    problem = om.Problem(prior, E, constraints=[om.MutualInformation(rate)])
+    problem = om.Problem(prior, E, constraints=[om.constraints.MutualInformation(rate)])
     own, conic = (om.solve(problem, profile) for profile in ("auto", "conic"))
     assert own.engine.startswith("blahut")
     assert own.loss == pytest.approx(conic.loss, rel=1e-5)
@@ -85,7 +87,7 @@ def test_cones_find_the_same(rate: float) -> None:
 def test_forbidden_moves_are_not_made() -> None:
     prior = om.Prior(om.Domain.range(5), [3, 1, 2, 2, 1])
     near = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) <= 2
-    stated = [om.MutualInformation(0.5), om.Support(near)]
+    stated = [om.constraints.MutualInformation(0.5), om.Support(near)]
     design = om.solve(om.Problem(prior, E, constraints=stated))
     assert design.engine.startswith("blahut")
     assert design.status == "optimal"
@@ -98,7 +100,9 @@ def test_a_prior_of_the_adversary() -> None:
     """Secrets that she rules out are reported as they are; others by her prior."""
     prior = om.Prior.uniform(om.Domain.range(4))
     hers = om.Prior(prior.domain, [1, 1, 1, 0])
-    design = om.solve(om.Problem(prior, H, constraints=[om.MutualInformation(0.3, prior=hers)]))
+    design = om.solve(
+        om.Problem(prior, H, constraints=[om.constraints.MutualInformation(0.3, prior=hers)])
+    )
     assert design.status == "optimal"
     assert design.mechanism.matrix[3, 3] == pytest.approx(1, abs=1e-6)
 
@@ -110,10 +114,10 @@ def test_it_refuses_what_it_cannot_do() -> None:
         problem = om.Problem(prior, E, constraints=constraints, objective=objective)
         return BlahutEngine().refusal(compile_lp(Inequalities.of(problem.statement)).lp)
 
-    told = om.MutualInformation(0.2)
+    told = om.constraints.MutualInformation(0.2)
     assert refusal(told) == ""
     assert "no limit" in refusal(om.MetricPrivacy(1, E))
-    for more in (om.MetricPrivacy(1, E), om.LossBound(1), om.GainLeakage(0.9), told):
+    for more in (om.MetricPrivacy(1, E), om.LossBound(1), om.constraints.GainLeakage(0.9), told):
         assert refusal(told, more)
     assert refusal(told, objective="worst_loss")
 
@@ -123,7 +127,7 @@ def test_it_refuses_what_it_cannot_do() -> None:
 def test_limits_that_no_price_has(maximum: object) -> None:
     """All that there is to tell, or next to nothing: prices stop where their powers are floats."""
     prior = om.Prior.uniform(om.Domain.range(4))
-    design = om.solve(om.Problem(prior, H, constraints=[om.MutualInformation(maximum)]))
+    design = om.solve(om.Problem(prior, H, constraints=[om.constraints.MutualInformation(maximum)]))
     assert design.matrix is not None
     assert design.loss <= (0.75 if maximum == 1e-12 else 1e-6)
 
@@ -132,5 +136,5 @@ def test_limits_that_no_price_has(maximum: object) -> None:
 def test_supports_that_tell_more_than_is_allowed() -> None:
     prior = om.Prior.uniform(om.Domain.range(3))
     told = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
-    stated = [om.MutualInformation(0.1), om.Support(told)]
+    stated = [om.constraints.MutualInformation(0.1), om.Support(told)]
     assert om.solve(om.Problem(prior, H, constraints=stated)).status == "infeasible"

@@ -131,7 +131,7 @@ def test_the_losses_of_a_design_are_those_of_its_worst_pair() -> None:
     loss = om.distances.hamming()
     promise = om.DifferentialPrivacy(1)
     large = om.solve(om.Problem(om.Prior.uniform(many), loss, constraints=[promise]))
-    with pytest.raises(om.TooLargeError):
+    with pytest.raises(om.errors.TooLargeError):
         om.exchange.to_dp_accounting(large)
     one = om.Problem(om.Prior.uniform(om.Domain(["a"])), loss, constraints=[promise])
     assert om.exchange.to_dp_accounting(om.solve(one)).get_epsilon_for_delta(1e-12) < 2e-4

@@ -20,7 +20,7 @@ PROBLEMS = {
         KM,
         constraints=[
             om.MetricPrivacy(0.9, KM),
-            om.FixedRows({(0, 0): ["1/2", "1/8", "1/8", "1/8", "1/16", "1/16"]}),
+            om.constraints.FixedRows({(0, 0): ["1/2", "1/8", "1/8", "1/8", "1/16", "1/16"]}),
         ],
     ),
     "joint": om.Problem(

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from fuzz.samples import MESH, PLANTED, PROBLEMS, STREETS, SWEEP, documents, planted
+from optmech_sweeps.plan import read_plan
 
 import optmech as om
 from optmech.errors import OptmechError, described
 from optmech.files import read_problem
-from optmech.sweeps.plan import read_plan
 
 WRONG = (
     f"{PLANTED} km", f"-0.{PLANTED}", float(f"-7.{PLANTED}"), float(f"1.{PLANTED}e300"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.files.networks import Roads, Seeded
 from optmech.files.priors import Dirichlet, Visits
-from optmech.files.synthetic import Roads, Seeded
 
 PLAIN = {
     "kind": "visits",

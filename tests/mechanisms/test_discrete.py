@@ -10,7 +10,7 @@ from scipy.stats import dlaplace
 
 import optmech as om
 from optmech import mechanisms
-from optmech.spaces.regions import Regions
+from optmech.spaces.observables import Regions
 
 LINE = om.Domain.range(7)
 EUCLIDEAN = om.distances.euclidean()

@@ -95,7 +95,7 @@ def test_the_optimal_remap_is_the_best_of_all(weights: list[int], seed: int) -> 
     line, seen = om.Domain.range(4), om.Domain("xyz")
     m = om.Mechanism(line, seen, rng.dirichlet(np.ones(3), size=4))
     prior, costs = om.Prior(line, weights), rng.integers(0, 6, (4, 4))
-    found = om.remap.optimal_remap(m, prior, costs)
+    found = om.mechanisms.optimal_remap(m, prior, costs)
     loss = om.measures.expected_loss(found, prior, costs)
     each = [
         min(
@@ -111,7 +111,7 @@ def test_remaps_keep_exact_probabilities_and_privacy() -> None:
     grid = om.Grid(4, 4)
     prior = om.Prior(grid, [k % 5 for k in range(16)])
     noise = om.mechanisms.planar_laplace(grid, 0.7)
-    used = om.remap.optimal_remap(noise, prior, KM)
+    used = om.mechanisms.optimal_remap(noise, prior, KM)
     assert used.observables == grid
     assert om.measures.expected_loss(used, prior, KM) == pytest.approx(
         om.measures.distortion(noise, prior, KM), rel=1e-12
@@ -119,13 +119,15 @@ def test_remaps_keep_exact_probabilities_and_privacy() -> None:
     assert om.measures.epsilon(used, KM) <= 0.7 * (1 + 1e-9)
     problem = om.Problem(prior, KM, constraints=[om.MetricPrivacy(0.7, KM)])
     design = om.solve(problem)
-    again = om.remap.optimal_remap(design.mechanism, prior, KM)
+    again = om.mechanisms.optimal_remap(design.mechanism, prior, KM)
     assert again.exact is not None
     assert om.leakage.refines(design.mechanism, again).holds
-    squared = om.remap.optimal_remap(noise, prior, om.losses.powered(KM, 2), outputs=om.Grid(4, 4))
+    squared = om.mechanisms.optimal_remap(
+        noise, prior, om.losses.powered(KM, 2), outputs=om.Grid(4, 4)
+    )
     assert squared.observables == grid
     with pytest.raises(om.ProblemError, match="loss"):
-        om.remap.optimal_remap(noise, prior, [[1.0]])
+        om.mechanisms.optimal_remap(noise, prior, [[1.0]])
 
 
 MASSES = st.lists(st.integers(0, 6), min_size=6, max_size=6).filter(any)
@@ -171,9 +173,9 @@ def test_elastic_distances_stretch_in_town(tmp_path: Path) -> None:
 
 def test_mistakes_are_answered() -> None:
     many = om.Domain.range(40)
-    with pytest.raises(om.TooLargeError, match="subsets of 20"):
+    with pytest.raises(om.errors.TooLargeError, match="subsets of 20"):
         om.mechanisms.subset_selection(many, 1, size=20)
-    with pytest.raises(om.TooLargeError, match=r"2\^40 observables"):
+    with pytest.raises(om.errors.TooLargeError, match=r"2\^40 observables"):
         om.mechanisms.optimised_unary_encoding(many, 1)
     with pytest.raises(om.ProblemError, match="size"):
         om.mechanisms.subset_selection(many, 1, size=40)
@@ -183,5 +185,5 @@ def test_mistakes_are_answered() -> None:
         om.mechanisms.planar_geometric(many, 1)
     with pytest.raises(om.ProblemError, match="cells: the grid is a line"):
         om.mechanisms.planar_geometric(om.Grid(1, 4), 1)
-    with pytest.raises(om.TooLargeError, match="epsilon: the noise reaches"):
+    with pytest.raises(om.errors.TooLargeError, match="epsilon: the noise reaches"):
         om.mechanisms.planar_geometric(om.Grid(2, 2), 0.001)

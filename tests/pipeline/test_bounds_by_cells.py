@@ -12,7 +12,7 @@ import optmech_audit as audit
 import pytest
 
 import optmech as om
-from optmech.base.interrupts import noticed
+from optmech.base.watch import noticed
 from optmech.designs import outer
 from optmech.pipeline import meshes as everywhere
 

@@ -109,7 +109,9 @@ def test_nothing_was_searched(
 ) -> None:
     for place in ENGINES.values():
         monkeypatch.setattr(place, how)
-    with pytest.raises(om.EngineError, match=r"nothing was searched: .* broke off") as caught:
+    with pytest.raises(
+        om.errors.EngineError, match=r"nothing was searched: .* broke off"
+    ) as caught:
         om.solve(problem(), asked)
     assert caught.value.remedy
     assert "broke off" in caught.value.message
@@ -120,7 +122,7 @@ def test_nothing_was_searched(
 )
 def test_what_breaks_before_an_engine(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(where, breaks)
-    with pytest.raises(om.EngineError, match=WORDS):
+    with pytest.raises(om.errors.EngineError, match=WORDS):
         om.solve(problem())
 
 
@@ -132,14 +134,14 @@ def test_every_point_of_a_region(
     promise = om.MetricPrivacy(1, E, everywhere=mesh)
     given = om.Problem(om.Prior.uniform(PLACES), E, constraints=[promise])
     monkeypatch.setattr("optmech.engines.cones.solve", how)
-    with pytest.raises(om.SolverError if how is refuses else om.EngineError):
+    with pytest.raises(om.SolverError if how is refuses else om.errors.EngineError):
         om.solve(given)
 
 
 def test_cells_and_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ENGINES.values():
         monkeypatch.setattr(place, breaks)
-    with pytest.raises(om.EngineError, match=WORDS):
+    with pytest.raises(om.errors.EngineError, match=WORDS):
         om.solve(problem(), resolution=3)
 
 
@@ -174,7 +176,7 @@ def test_the_command(
         monkeypatch.setattr(place, breaks)
     out = tmp_path / "d.json"
     given = ["solve", "grid-4x4-hamming", "-q", "-o", str(out), *["--json"] * json_]
-    assert main(given) == om.EngineError.exit_status == 5
+    assert main(given) == om.errors.EngineError.exit_status == 5
     shown = capsys.readouterr()
     assert WORDS in shown.err
     assert not out.exists()

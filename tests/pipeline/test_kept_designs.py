@@ -157,7 +157,7 @@ def test_steps_of_a_resolution(where: str, monkeypatch: pytest.MonkeyPatch, tmp_
     if where in ("_landmarks", "Places.from_landmarks"):
         # the only step there is
         with pytest.raises(
-            om.EngineError, match=r"nothing was searched: .* list index out of range"
+            om.errors.EngineError, match=r"nothing was searched: .* list index out of range"
         ):
             om.solve(given, resolution=3)
         return

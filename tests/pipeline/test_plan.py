@@ -30,8 +30,8 @@ def over(rows: int, *constraints: object) -> om.Problem:
     [
         over(2),
         over(6),
-        over(2, om.RenyiPrivacy(1, 2)),
-        over(2, om.MutualInformation(0.3)),
+        over(2, om.constraints.RenyiPrivacy(1, 2)),
+        over(2, om.constraints.MutualInformation(0.3)),
         over(3, PROMISE, om.DistortionPrivacy(0.5, KM)),
     ],
 )

@@ -294,7 +294,7 @@ def test_the_rows_that_devices_have(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["redesign", city, after, "--free", "d", "-o", new, "-q"]) == 0
     assert main(["pack", new, "-o", town_, "--bits", "24"]) == 0
     capsys.readouterr()
-    first, second = om.load_packed(city), om.load_packed(town_)
+    first, second = om.devices.load_packed(city), om.devices.load_packed(town_)
     found = om.leakage.versions(first, second)
     assert set(found.kept) >= set("abc")
     assert found.added == ("e",)

@@ -274,7 +274,9 @@ def test_cells_come_first_where_time_may_not_suffice(monkeypatch: pytest.MonkeyP
 
 def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 2**20)
-    with pytest.raises(om.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"):
+    with pytest.raises(
+        om.errors.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"
+    ):
         om.solve(grid_problem(6, 0.5), resolution=9)
 
 

@@ -24,7 +24,7 @@ def debiased(epsilon: float, *, at: float | None = None) -> om.Problem:
     values = np.array([-1 / (odds - 1), odds / (odds - 1)])
     loss = (np.arange(2)[:, None] - values) ** 2
     private = om.DifferentialPrivacy(epsilon + 1e-4 if at is None else at)
-    near = om.Bias(1e-7, [0, 1], values)
+    near = om.constraints.Bias(1e-7, [0, 1], values)
     return om.Problem(TWO, loss, om.Domain.range(2), constraints=[private, near])
 
 
@@ -46,7 +46,7 @@ def test_more_reports_never_cost() -> None:
     for step in (2.0, 1.0):
         points = np.arange(-6, 10, step)
         outputs = om.Domain(points.tolist(), points)
-        constraints = [om.DifferentialPrivacy(2), om.Bias("1/100")]
+        constraints = [om.DifferentialPrivacy(2), om.constraints.Bias("1/100")]
         design = om.solve(om.Problem(prior, E, outputs, constraints=constraints))
         means = design.mechanism.matrix @ points
         assert np.abs(means - np.arange(4)).max() <= 0.01
@@ -60,7 +60,7 @@ def test_more_reports_never_cost() -> None:
 def test_two_coordinates() -> None:
     grid = om.Grid(2, 2)
     outer = om.Grid(4, 4, origin=(-1.0, -1.0))
-    constraints = [om.MetricPrivacy(2, E), om.Bias(0.05)]
+    constraints = [om.MetricPrivacy(2, E), om.constraints.Bias(0.05)]
     design = om.solve(om.Problem(om.Prior.uniform(grid), E, outer, constraints=constraints))
     assert grid.points is not None
     assert outer.points is not None
@@ -68,14 +68,16 @@ def test_two_coordinates() -> None:
 
 
 def test_a_value_that_no_mean_has() -> None:
-    design = om.solve(om.Problem(TWO, E, constraints=[om.Bias(0.1, [0, 2], [0, 1])]))
+    design = om.solve(om.Problem(TWO, E, constraints=[om.constraints.Bias(0.1, [0, 2], [0, 1])]))
     assert design.status == "infeasible"
     assert "has the value 2, and what it may report has values from 0 to 1" in design.reason
 
 
 def test_a_file_that_promises_a_smaller_bias_is_refused(tmp_path: Path) -> None:
     prior = om.Prior(om.Domain.range(3), [1, 2, 3])
-    design = om.solve(om.Problem(prior, E, constraints=[om.DifferentialPrivacy(1), om.Bias(0.7)]))
+    design = om.solve(
+        om.Problem(prior, E, constraints=[om.DifferentialPrivacy(1), om.constraints.Bias(0.7)])
+    )
     body = json.loads(design.document())
     del body["digest"]
     body["problem"]["constraints"][1]["maximum"] = 0.69
@@ -89,15 +91,21 @@ def test_a_file_that_promises_a_smaller_bias_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "where"),
     [
-        (lambda: om.Bias(0), "maximum"),
-        (lambda: om.Bias(1, "ab"), "values"),
-        (lambda: om.Bias(1, [[[1.0]]]), "values"),
-        (lambda: om.Bias(1, [math.inf]), "values"),
-        (lambda: stated(om.Bias(1, [1, 2])), "constraints[0].values"),
-        (lambda: stated(om.Bias(1)), "constraints[0].values"),
-        (lambda: stated(om.Bias(1, [1, 2, 3], [1, 2])), "constraints[0].reported"),
-        (lambda: stated(om.Bias(1, [1, 2, 3], np.ones((3, 2)))), "constraints[0].reported"),
-        (lambda: stated(om.Bias(1, [1, 2, 3]), om.Domain("xy")), "constraints[0].reported"),
+        (lambda: om.constraints.Bias(0), "maximum"),
+        (lambda: om.constraints.Bias(1, "ab"), "values"),
+        (lambda: om.constraints.Bias(1, [[[1.0]]]), "values"),
+        (lambda: om.constraints.Bias(1, [math.inf]), "values"),
+        (lambda: stated(om.constraints.Bias(1, [1, 2])), "constraints[0].values"),
+        (lambda: stated(om.constraints.Bias(1)), "constraints[0].values"),
+        (lambda: stated(om.constraints.Bias(1, [1, 2, 3], [1, 2])), "constraints[0].reported"),
+        (
+            lambda: stated(om.constraints.Bias(1, [1, 2, 3], np.ones((3, 2)))),
+            "constraints[0].reported",
+        ),
+        (
+            lambda: stated(om.constraints.Bias(1, [1, 2, 3]), om.Domain("xy")),
+            "constraints[0].reported",
+        ),
     ],
 )
 def test_what_cannot_be_meant(make: object, where: str) -> None:

@@ -241,7 +241,7 @@ class TestProblem:
     def test_refuses_what_cannot_fit_into_memory(self, monkeypatch):
         monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 10_000)
         vast = om.Prior.uniform(om.Domain.range(50))
-        with pytest.raises(om.TooLargeError, match=r"78.1 KiB .* 9.77 KiB .*coarser"):
+        with pytest.raises(om.errors.TooLargeError, match=r"78.1 KiB .* 9.77 KiB .*coarser"):
             om.Problem(vast, H)
 
     def test_notes_report_what_is_no_metric(self):

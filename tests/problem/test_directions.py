@@ -20,7 +20,7 @@ def test_renyi_privacy_with_a_distance_that_is_longer_one_way(tmp_path: Path) ->
     apart = np.array([[0, 2.0], [0.5, 0]])
     prior = om.Prior.uniform(om.Domain.range(2))
     for table in (apart, apart.T):
-        limit = om.RenyiPrivacy(1, 0.2, om.distances.matrix(table))
+        limit = om.constraints.RenyiPrivacy(1, 0.2, om.distances.matrix(table))
         problem = om.Problem(prior, om.distances.hamming(), constraints=[limit])
         design = om.solve(problem)
         p = design.mechanism.matrix
@@ -70,7 +70,7 @@ def test_a_ball_of_priors_has_its_centre_in_it(tmp_path: Path) -> None:
     prior = om.Prior.uniform(om.Domain.range(2))
     for stay in (0.0, 1.0):
         table = om.distances.matrix(np.array([[stay, 1.0], [1.0, stay]]))
-        limit = om.GainLeakage("7/10", radius="1/10", within=table)
+        limit = om.constraints.GainLeakage("7/10", radius="1/10", within=table)
         if stay:
             with pytest.raises(om.ProblemError, match="within"):
                 om.Problem(prior, om.distances.hamming(), constraints=[limit])
@@ -88,7 +88,7 @@ def test_a_ball_of_priors_has_its_centre_in_it(tmp_path: Path) -> None:
 
 def test_small_informations_are_measured_to_their_digits() -> None:
     prior = om.Prior.uniform(om.Domain.range(3))
-    limit = om.MutualInformation(1e-10)
+    limit = om.constraints.MutualInformation(1e-10)
     problem = om.Problem(prior, om.distances.euclidean(), constraints=[limit])
     design = om.solve(problem)
     exact = design.mechanism.exact

@@ -74,17 +74,17 @@ def test_modules_show_what_is_public(module: str) -> None:
 
 
 TWICE: dict[str, Callable[[], Any]] = {
-    "gain leakage": lambda: om.GainLeakage(0.5, np.eye(6)),
+    "gain leakage": lambda: om.constraints.GainLeakage(0.5, np.eye(6)),
     "worst loss": lambda: om.LossBound(2, np.ones((6, 6)), worst_case=True),
     "support": lambda: om.Support(np.eye(6)),
-    "bias": lambda: om.Bias(1, [1, 2, 3, 4, 5, 6]),
+    "bias": lambda: om.constraints.Bias(1, [1, 2, 3, 4, 5, 6]),
     "linear": lambda: om.Linear(np.eye(6), upper=5, title="a"),
     "ratios": lambda: om.Ratios(np.ones((6, 6))),
-    "rows": lambda: om.FixedRows({(0, 0): ["1/2", "1/2", 0, 0, 0, 0]}),
+    "rows": lambda: om.constraints.FixedRows({(0, 0): ["1/2", "1/2", 0, 0, 0, 0]}),
     "distributions": lambda: om.DistributionPrivacy(1, [(np.eye(6)[0], np.eye(6)[1])]),
-    "beliefs": lambda: om.Pufferfish(1, [(np.eye(6)[0], np.eye(6)[1])]),
+    "beliefs": lambda: om.constraints.Pufferfish(1, [(np.eye(6)[0], np.eye(6)[1])]),
     "metric": lambda: om.MetricPrivacy(1, np.ones((6, 6)) - np.eye(6)),
-    "capacity": lambda: om.AdditiveCapacity(0.5),
+    "capacity": lambda: om.constraints.AdditiveCapacity(0.5),
     "least leakage": lambda: om.MinimizeLeakage(np.eye(6)),
     "least named leakage": lambda: om.MinimizeLeakage("identity"),
     "most distortion": lambda: om.MaximizeDistortion(np.ones((6, 6)) - np.eye(6)),

@@ -84,7 +84,7 @@ def test_the_best_of_the_mechanisms_that_keep_the_rows(seed: int) -> None:
     )
     free = rng.choice(n, int(rng.integers(1, n)), replace=False).tolist()
     prior = om.Prior(places, rng.dirichlet(np.ones(n)))
-    asked = om.Problem(prior, E, constraints=[private, om.FixedRows(old, free=free)])
+    asked = om.Problem(prior, E, constraints=[private, om.constraints.FixedRows(old, free=free)])
     design = om.solve(asked)
     assert design.status == "optimal"
     kept = [s for s in range(n) if s not in free]
@@ -102,7 +102,9 @@ def test_one_free_row_is_filled_from_its_limits() -> None:
     rows = {0: STAIRS[0], 4: STAIRS[4], 1: ["1/4", "3/8", "1/4", "1/16", "1/16"]}
     design = om.solve(
         om.Problem(
-            om.Prior(line, [1, 1, 1, 0, 1]), E, constraints=[private, om.FixedRows(rows, free=[0])]
+            om.Prior(line, [1, 1, 1, 0, 1]),
+            E,
+            constraints=[private, om.constraints.FixedRows(rows, free=[0])],
         )
     )
     assert [exactly(design.mechanism, s) for s in (1, 4)] == [
@@ -122,7 +124,7 @@ def test_one_free_row_is_filled_from_its_limits() -> None:
     ) * (1 - 1e-9)
     alone = {**rows, 0: STAIRS[0], 3: ["1/8", "1/8", "1/4", "1/4", "1/4"]}
     two = om.solve(om.Problem(om.Prior(line, [1, 1, 8, 1, 1]), E,
-                              constraints=[private, om.FixedRows(alone)]))  # fmt: skip
+                              constraints=[private, om.constraints.FixedRows(alone)]))  # fmt: skip
     given = {s: [Fraction(v) for v in values] for s, values in alone.items()}
     low = [max(row[o] / 2 ** abs(2 - s) for s, row in given.items()) for o in range(5)]
     high = [min(row[o] * 2 ** abs(2 - s) for s, row in given.items()) for o in range(5)]
@@ -138,7 +140,7 @@ def test_one_free_row_is_filled_from_its_limits() -> None:
 def test_a_ratio_that_is_met_exactly_leaves_one_row_and_it_is_found() -> None:
     """p(o|0) = 4 p(o|2): the row between is forced, entry by entry, and rational."""
     line = om.Domain.range(3)
-    fixed = om.FixedRows({0: ["1/2", "3/8", "1/8"], 2: ["1/8", "3/8", "1/2"]})
+    fixed = om.constraints.FixedRows({0: ["1/2", "3/8", "1/8"], 2: ["1/8", "3/8", "1/2"]})
     design = om.solve(
         om.Problem(om.Prior.uniform(line), E, constraints=[om.MetricPrivacy("ln 2", E), fixed])
     )
@@ -159,31 +161,34 @@ def audited(design: om.Design, path: Path) -> list[str]:
 
 def test_rows_that_contradict_each_other_are_named(tmp_path: Path) -> None:
     rows = {0: ["3/4", "1/4", 0, 0, 0], 1: ["1/4", "3/4", 0, 0, 0]}
-    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.FixedRows(rows)))
+    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.constraints.FixedRows(rows)))
     assert design.status == "infeasible"
     for words in ("rows of 0 and 1", "1.5 times", "Let the row of 0 or of 1 be free, or raise"):
         assert words in design.reason
     assert "held, break a ratio" in " ".join(audited(design, tmp_path / "d.json"))
     # at the limit itself nothing is broken
-    kept = om.solve(problem(om.MetricPrivacy("ln 3", E), om.FixedRows(rows)))
+    kept = om.solve(problem(om.MetricPrivacy("ln 3", E), om.constraints.FixedRows(rows)))
     assert kept.status == "optimal"
     never = {0: [1, 0, 0, 0, 0], 3: [0, 1, 0, 0, 0]}
-    assert "any multiple" in om.solve(problem(om.MetricPrivacy(9, E), om.FixedRows(never))).reason
+    assert (
+        "any multiple"
+        in om.solve(problem(om.MetricPrivacy(9, E), om.constraints.FixedRows(never))).reason
+    )
 
 
 def test_other_ways_to_contradict(tmp_path: Path) -> None:
     mask = np.ones((5, 5), dtype=int)
     mask[0, 4] = 0
-    outside = om.solve(problem(om.Support(mask), om.FixedRows(STAIRS)))
+    outside = om.solve(problem(om.Support(mask), om.constraints.FixedRows(STAIRS)))
     assert outside.status == "infeasible"
     assert "row of 0 reports observable number 4" in outside.reason
     audited(outside, tmp_path / "a.json")
-    other = om.FixedRows({0: ["1/4"] * 4 + [0]})
-    twice = om.solve(problem(om.FixedRows(STAIRS), other))
+    other = om.constraints.FixedRows({0: ["1/4"] * 4 + [0]})
+    twice = om.solve(problem(om.constraints.FixedRows(STAIRS), other))
     assert "is fixed to another one by constraints[0]" in twice.reason
     audited(twice, tmp_path / "b.json")
-    same = om.FixedRows({0: STAIRS[0]})
-    assert om.solve(problem(om.FixedRows(STAIRS), same)).status == "optimal"
+    same = om.constraints.FixedRows({0: STAIRS[0]})
+    assert om.solve(problem(om.constraints.FixedRows(STAIRS), same)).status == "optimal"
 
 
 def test_no_room_for_the_new_row_is_proved(tmp_path: Path) -> None:
@@ -191,7 +196,7 @@ def test_no_room_for_the_new_row_is_proved(tmp_path: Path) -> None:
     apart = np.array(E(om.Domain.range(5), om.Domain.range(5)))
     apart[1, 4] = apart[4, 1] = apart[0, 1] = apart[1, 0] = 1.0
     private = om.MetricPrivacy("ln 2", om.distances.matrix(apart))
-    design = om.solve(problem(private, om.FixedRows(STAIRS)))
+    design = om.solve(problem(private, om.constraints.FixedRows(STAIRS)))
     assert design.status == "infeasible"
     assert "the rows held fixed" in design.reason
     statement = design.problem.statement
@@ -207,7 +212,7 @@ def test_no_room_for_the_new_row_is_proved(tmp_path: Path) -> None:
         om.Prior.uniform(om.Domain(range(5))),
         np.ones((5, 4)),
         om.Domain(range(4)),
-        constraints=[private, om.FixedRows(rows)],
+        constraints=[private, om.constraints.FixedRows(rows)],
     )
     none = om.solve(crowded)
     assert none.status == "infeasible"
@@ -217,8 +222,8 @@ def test_no_room_for_the_new_row_is_proved(tmp_path: Path) -> None:
 def limits() -> list[Any]:
     return [
         [om.DistortionPrivacy(0.6, E)],
-        [om.LossBound(2.2, worst_case=True), om.MaximalLeakage("ln 2")],
-        [om.MutualInformation(0.35)],
+        [om.LossBound(2.2, worst_case=True), om.constraints.MaximalLeakage("ln 2")],
+        [om.constraints.MutualInformation(0.35)],
         [om.DifferentialPrivacy(1.0, (E, 1.0), delta=0.05)],
         [
             om.DistributionPrivacy(
@@ -230,12 +235,12 @@ def limits() -> list[Any]:
 
 @pytest.mark.parametrize("more", limits(), ids=lambda c: type(c[0]).__name__)
 def test_beside_other_constraints(more: list[Any], tmp_path: Path) -> None:
-    design = om.solve(problem(om.MetricPrivacy(1.0, E), om.FixedRows(STAIRS), *more))
+    design = om.solve(problem(om.MetricPrivacy(1.0, E), om.constraints.FixedRows(STAIRS), *more))
     assert design.status == "optimal"
     for s, row in STAIRS.items():
         assert exactly(design.mechanism, s) == [Fraction(v) for v in row]
     # what the rows cost at least: without the other limits
-    fewer = om.solve(problem(om.MetricPrivacy(1.0, E), om.FixedRows(STAIRS)))
+    fewer = om.solve(problem(om.MetricPrivacy(1.0, E), om.constraints.FixedRows(STAIRS)))
     assert design.loss >= fewer.loss - 1e-9
     audited(design, tmp_path / "d.json")
 
@@ -248,7 +253,7 @@ def test_beside_other_objectives(objective: str, tmp_path: Path) -> None:
         "leakage": om.MinimizeLeakage(),
     }
     p = om.Prior(om.Domain.range(5), [1, 2, 3, 2, 1])
-    fixed = om.FixedRows(STAIRS)
+    fixed = om.constraints.FixedRows(STAIRS)
     asked = om.Problem(p, E, objective=goals[objective], constraints=[om.LossBound(0.9), fixed])
     design = om.solve(asked)
     assert design.status == "optimal"
@@ -262,7 +267,7 @@ def test_beside_other_objectives(objective: str, tmp_path: Path) -> None:
 def test_any_multipliers_bound_what_keeps_the_rows(seed: int) -> None:
     """And fixed rows only raise a bound: the row's value is no less than its minimum."""
     rng = np.random.default_rng(seed)
-    fixed, private = om.FixedRows(STAIRS), om.MetricPrivacy("ln 2", E)
+    fixed, private = om.constraints.FixedRows(STAIRS), om.MetricPrivacy("ln 2", E)
     design = om.solve(problem(private, fixed))
     with_rows, without = design.problem.statement, problem(private).statement
     count = 60
@@ -314,7 +319,7 @@ def altered(design: om.Design, change: Any, path: Path) -> None:
 
 
 def test_altered_files_are_refused(tmp_path: Path) -> None:
-    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.FixedRows(STAIRS)))
+    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.constraints.FixedRows(STAIRS)))
     path = tmp_path / "d.json"
 
     def fixed(body: Any) -> Any:
@@ -370,7 +375,7 @@ def test_altered_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_better_bound_than_the_rows_allow_is_refused(tmp_path: Path) -> None:
-    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.FixedRows(STAIRS)))
+    design = om.solve(problem(om.MetricPrivacy("ln 2", E), om.constraints.FixedRows(STAIRS)))
     path = tmp_path / "d.json"
 
     def better(body: Any) -> None:
@@ -412,7 +417,7 @@ def test_problem_files(tmp_path: Path) -> None:
     )
     path.write_text(TOML + right)
     read = om.load_problem(path)
-    (stated,) = (c for c in read.constraints if isinstance(c, om.FixedRows))
+    (stated,) = (c for c in read.constraints if isinstance(c, om.constraints.FixedRows))
     assert stated.rows.source == digest
     assert stated.held(read.space)[0] == [0, 1, 3, 4]
     design = om.solve(read)
@@ -444,26 +449,32 @@ def test_problem_files(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_in_python() -> None:
     old = om.solve(problem(om.MetricPrivacy("ln 2", E)))
     cases: list[tuple[Any, str]] = [
-        (lambda: om.FixedRows(3), "has no rows"),
-        (lambda: om.FixedRows({}), "has no rows"),
-        (lambda: om.FixedRows({0: "1"}), "not a list of numbers"),
-        (lambda: om.FixedRows({0: [1, 0], 1: [1]}), "one for every observable"),
-        (lambda: om.FixedRows({0: [float("nan"), 1]}), r"\[0\]"),
-        (lambda: om.FixedRows(old, keep=[0], free=[1]), "together with keep"),
-        (lambda: om.FixedRows(old, keep="01"), "not a list of labels"),
-        (lambda: problem(om.FixedRows(old, keep=[7])), r"keep: there is no"),
-        (lambda: problem(om.FixedRows(STAIRS, keep=[1])), "has no row among those given"),
-        (lambda: problem(om.FixedRows(old, free=range(5))), "no row is kept"),
-        (lambda: problem(om.FixedRows({7: [1, 0, 0, 0, 0]})), "7 is no secret of this problem"),
-        (lambda: problem(om.FixedRows({0: [1, 0, 0]})), "3 probabilities for 5"),
+        (lambda: om.constraints.FixedRows(3), "has no rows"),
+        (lambda: om.constraints.FixedRows({}), "has no rows"),
+        (lambda: om.constraints.FixedRows({0: "1"}), "not a list of numbers"),
+        (lambda: om.constraints.FixedRows({0: [1, 0], 1: [1]}), "one for every observable"),
+        (lambda: om.constraints.FixedRows({0: [float("nan"), 1]}), r"\[0\]"),
+        (lambda: om.constraints.FixedRows(old, keep=[0], free=[1]), "together with keep"),
+        (lambda: om.constraints.FixedRows(old, keep="01"), "not a list of labels"),
+        (lambda: problem(om.constraints.FixedRows(old, keep=[7])), r"keep: there is no"),
+        (
+            lambda: problem(om.constraints.FixedRows(STAIRS, keep=[1])),
+            "has no row among those given",
+        ),
+        (lambda: problem(om.constraints.FixedRows(old, free=range(5))), "no row is kept"),
+        (
+            lambda: problem(om.constraints.FixedRows({7: [1, 0, 0, 0, 0]})),
+            "7 is no secret of this problem",
+        ),
+        (lambda: problem(om.constraints.FixedRows({0: [1, 0, 0]})), "3 probabilities for 5"),
     ]
     for make, words in cases:
         with pytest.raises(om.ProblemError, match=words):
             make()
     fewer = om.Prior.uniform(om.Domain.range(3))
     with pytest.raises(om.ProblemError, match="which is no observable of this problem"):
-        om.Problem(fewer, E, constraints=[om.FixedRows(old)])
-    every = problem(om.FixedRows(old))
+        om.Problem(fewer, E, constraints=[om.constraints.FixedRows(old)])
+    every = problem(om.constraints.FixedRows(old))
     assert any("nothing to design" in note for note in every.notes)
     assert om.solve(every).loss == pytest.approx(old.loss, rel=1e-12)
 
@@ -472,15 +483,17 @@ def test_rows_of_a_mechanism_over_no_power_of_two() -> None:
     places = om.Domain.range(3)
     rows = np.full((3, 3), 1 / 3)
     with pytest.raises(om.ProblemError, match=r"power of two|to one exactly"):
-        om.FixedRows(om.Mechanism(places, places, rows))
+        om.constraints.FixedRows(om.Mechanism(places, places, rows))
     halves = om.Mechanism(places, places, np.full((3, 3), 0.25) + np.eye(3) / 4)
-    assert om.FixedRows(halves).rows.exact.bits == 2
+    assert om.constraints.FixedRows(halves).rows.exact.bits == 2
 
 
 def test_reports_that_others_could_stand_in_for_are_kept() -> None:
     """With no mass on 3 and 4 and Hamming loss nobody needs them as reports, but fixed rows do."""
     p = om.Prior(om.Domain.range(5), [1, 1, 1, 0, 0])
-    asked = om.Problem(p, H, constraints=[om.MetricPrivacy("ln 2", E), om.FixedRows(STAIRS)])
+    asked = om.Problem(
+        p, H, constraints=[om.MetricPrivacy("ln 2", E), om.constraints.FixedRows(STAIRS)]
+    )
     design = om.solve(asked)
     assert exactly(design.mechanism, 0) == [Fraction(v) for v in STAIRS[0]]
     held = {s: np.array([float(Fraction(v)) for v in row]) for s, row in STAIRS.items()}
@@ -505,7 +518,7 @@ def test_conflicts_of_many_rows_are_found_at_once() -> None:
         om.Prior.uniform(domain),
         loss,
         seen,
-        constraints=[om.MetricPrivacy(0.001, H), om.FixedRows(rows)],
+        constraints=[om.MetricPrivacy(0.001, H), om.constraints.FixedRows(rows)],
     )
     design = om.solve(problem)
     assert time.process_time() - before < 15
@@ -527,7 +540,7 @@ def test_ratios_of_fixed_rows_by_one_unit() -> None:
                 prior,
                 np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 2.0]]),
                 om.Domain(range(2)),
-                constraints=[om.DifferentialPrivacy("ln 3"), om.FixedRows(rows)],
+                constraints=[om.DifferentialPrivacy("ln 3"), om.constraints.FixedRows(rows)],
             )
         )
         assert design.status == status
@@ -545,15 +558,15 @@ def test_ratios_of_fixed_rows_by_one_unit() -> None:
 def test_files_have_rows_in_order(change: Any) -> None:
     """What could be read in two ways is not read."""
     space = om.Problem(om.Prior.uniform(om.Domain(range(5))), H).space
-    plain: Any = om.FixedRows(STAIRS).plain(space)
-    again = om.FixedRows.load(json.loads(json.dumps(plain)), space)
+    plain: Any = om.constraints.FixedRows(STAIRS).plain(space)
+    again = om.constraints.FixedRows.load(json.loads(json.dumps(plain)), space)
     assert again.plain(space) == plain
     change(plain)
     with pytest.raises(om.ProblemError, match="increase"):
-        om.FixedRows.load(plain, space)
+        om.constraints.FixedRows.load(plain, space)
 
 
 @pytest.mark.parametrize("row", [{1, 0}, frozenset({1, 0}), {"a": 1, "b": 0}])
 def test_rows_have_an_order(row: Any) -> None:
     with pytest.raises(om.ProblemError, match="not a list"):
-        om.FixedRows({"a": row})
+        om.constraints.FixedRows({"a": row})

@@ -45,14 +45,14 @@ def vulnerability(gain: np.ndarray, prior: np.ndarray, p: np.ndarray) -> float:
 @pytest.mark.parametrize("n", [2, 3, 7])
 @pytest.mark.parametrize("factor", [Fraction(1), Fraction(3, 2), Fraction(2)])
 def test_randomised_response_is_optimal_under_maximal_leakage(n: int, factor: Fraction) -> None:
-    design = solved(uniform(n), om.MaximalLeakage(f"ln {factor}"))
+    design = solved(uniform(n), om.constraints.MaximalLeakage(f"ln {factor}"))
     assert design.loss == pytest.approx(float(1 - factor / n), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 5])
 @pytest.mark.parametrize("most", [0, "1/4", 1])
 def test_shared_mass_is_all_that_additive_capacity_costs(n: int, most: object) -> None:
-    design = solved(uniform(n), om.AdditiveCapacity(most))
+    design = solved(uniform(n), om.constraints.AdditiveCapacity(most))
     assert design.loss == pytest.approx((1 - float(Fraction(most))) * (1 - 1 / n), abs=1e-9)
 
 
@@ -60,14 +60,16 @@ def test_shared_mass_is_all_that_additive_capacity_costs(n: int, most: object) -
 def test_bayes_vulnerability_with_hamming_loss(most: object) -> None:
     """Whatever the prior: a right report is a right guess."""
     prior = om.Prior(om.Domain("abcd"), [4, 3, 2, 1])
-    assert solved(prior, om.GainLeakage(most)).loss == pytest.approx(1 - float(Fraction(most)))
+    assert solved(prior, om.constraints.GainLeakage(most)).loss == pytest.approx(
+        1 - float(Fraction(most))
+    )
 
 
 @pytest.mark.parametrize("n", [2, 5, 9])
 @pytest.mark.parametrize("factor", ["1", "3/2", "2", "20"])
 def test_each_report_says_at_most_so_much(n: int, factor: str) -> None:
     """p(o|o) <= e^ε p(o) for a uniform prior, which sum to e^ε."""
-    design = solved(uniform(n), om.PointwiseMaximalLeakage(f"ln {factor}"))
+    design = solved(uniform(n), om.constraints.PointwiseMaximalLeakage(f"ln {factor}"))
     assert design.loss == pytest.approx(max(0, 1 - float(Fraction(factor)) / n), abs=1e-9)
 
 
@@ -75,10 +77,10 @@ def test_pointwise_leakage_says_nothing_of_secrets_without_prior_weight() -> Non
     """Σ_o max_s p(o|s) <= e^ε needs π(s) > 0 for all s: the row of another one is free."""
     for weights, most in (([2, 1, 1], 0.0), ([1, 1, 0], math.log(2))):
         prior = om.Prior(om.Domain.range(3), weights)
-        design = solved(prior, om.PointwiseMaximalLeakage(0))
+        design = solved(prior, om.constraints.PointwiseMaximalLeakage(0))
         leaked = float(om.leakage.maximal_leakage(design.mechanism))
         assert leaked == pytest.approx(most, abs=1e-12)
-    said = " ".join((om.PointwiseMaximalLeakage.__doc__ or "").split())
+    said = " ".join((om.constraints.PointwiseMaximalLeakage.__doc__ or "").split())
     assert "Where π(s) > 0 for every secret it implies maximal leakage" in said
 
 
@@ -94,7 +96,12 @@ def test_no_function_of_the_secret_is_guessed_much_better_after_any_report(seed:
     prior = om.Prior(om.Domain.range(n), weights)
     pi, loss = prior.weights, rng.uniform(0, 1, (n, n))
     design = om.solve(
-        om.Problem(prior, loss, om.Domain.range(n), constraints=[om.PointwiseMaximalLeakage(rate)])
+        om.Problem(
+            prior,
+            loss,
+            om.Domain.range(n),
+            constraints=[om.constraints.PointwiseMaximalLeakage(rate)],
+        )
     )
     p = design.mechanism.matrix
     rows = []
@@ -128,10 +135,10 @@ def test_a_predicate_that_says_all_of_the_loss() -> None:
     holds = np.array([True, False, False, True, False])
     prior = om.Prior(om.Domain("abcde"), [1, 2, 3, 1, 3])
     loss = (holds[:, None] != np.array([True, False])).astype(float)
-    asked = om.GainLeakage.predicate(0.85, holds)
+    asked = om.constraints.GainLeakage.predicate(0.85, holds)
     design = om.solve(om.Problem(prior, loss, om.Domain(["yes", "no"]), constraints=[asked]))
     assert design.loss == pytest.approx(0.15, abs=1e-9)
-    same = om.GainLeakage.partition(0.85, ["x", "y", "y", "x", "y"])
+    same = om.constraints.GainLeakage.partition(0.85, ["x", "y", "y", "x", "y"])
     again = om.solve(om.Problem(prior, loss, om.Domain(["yes", "no"]), constraints=[same]))
     assert again.loss == pytest.approx(0.15, abs=1e-9)
 
@@ -141,7 +148,7 @@ def test_distortion_is_leakage_with_gains_below_zero() -> None:
     prior = om.Prior(om.Domain.range(6), [3, 1, 4, 1, 5, 9])
     d = E(prior.domain, prior.domain)
     error = solved(prior, om.DistortionPrivacy(0.9, E))
-    gain = solved(prior, om.GainLeakage(5 - 0.9, 5 - d))
+    gain = solved(prior, om.constraints.GainLeakage(5 - 0.9, 5 - d))
     assert gain.loss == pytest.approx(error.loss, abs=1e-9)
 
 
@@ -155,11 +162,11 @@ def test_what_is_measured_is_what_adversaries_gain(seed: int) -> None:
     weights, gain = rng.dirichlet(np.ones(n)), rng.uniform(0, 1, (int(rng.integers(1, 5)), n))
     prior, mechanism = om.Prior(domain, weights), om.Mechanism(domain, outputs, p)
     space = om.Problem(prior, np.zeros((n, m)), outputs).space
-    spent = om.GainLeakage(1, gain).measured(mechanism, space).measured
+    spent = om.constraints.GainLeakage(1, gain).measured(mechanism, space).measured
     assert spent == pytest.approx(vulnerability(gain, weights, p))
     # the capacities bound every prior and gain, and the uniform prior attains the first one
-    times = math.exp(om.MaximalLeakage(1).measured(mechanism, space).measured)
-    more = om.AdditiveCapacity(1).measured(mechanism, space).measured
+    times = math.exp(om.constraints.MaximalLeakage(1).measured(mechanism, space).measured)
+    more = om.constraints.AdditiveCapacity(1).measured(mechanism, space).measured
     blind = float((gain @ weights).max())
     assert spent <= times * blind * (1 + 1e-12)
     assert spent <= blind + more + 1e-12
@@ -168,7 +175,9 @@ def test_what_is_measured_is_what_adversaries_gain(seed: int) -> None:
 
 def test_the_limit_is_met_exactly_or_not_at_all() -> None:
     """Σ_o max_s p(o|s) = 2 passes for ln 2, and one unit of 2^-60 more does not."""
-    statement = om.Problem(uniform(3), H, constraints=[om.MaximalLeakage("ln 2")]).statement
+    statement = om.Problem(
+        uniform(3), H, constraints=[om.constraints.MaximalLeakage("ln 2")]
+    ).statement
     one = 1 << 60
     rows = [[one // 2 + 1, one // 4, one // 4 - 1], [one // 8, one * 3 // 4, one // 8],
             [one // 4, one // 8 - 1, one * 5 // 8 + 1]]  # fmt: skip
@@ -181,28 +190,34 @@ def test_the_limit_is_met_exactly_or_not_at_all() -> None:
     less = Numerators(60, tuple(map(tuple, rows)))
     assert [c.passed for c in check_exact(statement, less)] == [True, False]
     assert [c.passed for c in check_exact(statement, over)] == [True, True]
-    irrational = om.Problem(uniform(3), H, constraints=[om.MaximalLeakage(0.7)]).statement
+    irrational = om.Problem(
+        uniform(3), H, constraints=[om.constraints.MaximalLeakage(0.7)]
+    ).statement
     assert all(c.passed for c in check_exact(irrational, less))
 
 
 def test_less_than_nothing_cannot_leak() -> None:
     prior = om.Prior(om.Domain("ab"), [2, 1])
-    design = om.solve(om.Problem(prior, H, constraints=[om.GainLeakage(0.6)]))
+    design = om.solve(om.Problem(prior, H, constraints=[om.constraints.GainLeakage(0.6)]))
     assert design.status == "infeasible"
     assert "gains 0.6666" in design.reason
-    rounded = om.solve(om.Problem(uniform(3), H, constraints=[om.GainLeakage(0.3333333333333333)]))
+    rounded = om.solve(
+        om.Problem(uniform(3), H, constraints=[om.constraints.GainLeakage(0.3333333333333333)])
+    )
     assert rounded.loss == pytest.approx(2 / 3)
-    idle = om.Problem(prior, H, constraints=[om.GainLeakage(1), om.MaximalLeakage(2)])
+    idle = om.Problem(
+        prior, H, constraints=[om.constraints.GainLeakage(1), om.constraints.MaximalLeakage(2)]
+    )
     assert len([note for note in idle.notes if "constrains nothing" in note]) == 2
 
 
 def test_prices_are_slopes_of_the_optimum() -> None:
     prior = om.Prior(om.Domain.range(5), [1, 2, 4, 2, 3])
     for make, value in (
-        (om.GainLeakage, 0.5),
-        (om.MaximalLeakage, 0.6),
-        (om.AdditiveCapacity, 0.3),
-        (om.PointwiseMaximalLeakage, 0.5),
+        (om.constraints.GainLeakage, 0.5),
+        (om.constraints.MaximalLeakage, 0.6),
+        (om.constraints.AdditiveCapacity, 0.3),
+        (om.constraints.PointwiseMaximalLeakage, 0.5),
     ):
         (price,) = prices.of_constraints(solved(prior, make(value), loss=E))
         step = 1e-4
@@ -226,10 +241,10 @@ def tampered(design: om.Design, change: object, path: Path) -> tuple[bool, bool]
 
 
 LIMITS = {
-    "gain": (om.GainLeakage(0.6, [[1, 0, 0, 0.5], [0, 1, 1, 0]]), "11/20"),
-    "bayes": (om.GainLeakage("1/2"), "9/20"),
-    "maximal": (om.MaximalLeakage("ln 3/2"), "ln 7/5"),
-    "additive": (om.AdditiveCapacity("1/4"), "1/5"),
+    "gain": (om.constraints.GainLeakage(0.6, [[1, 0, 0, 0.5], [0, 1, 1, 0]]), "11/20"),
+    "bayes": (om.constraints.GainLeakage("1/2"), "9/20"),
+    "maximal": (om.constraints.MaximalLeakage("ln 3/2"), "ln 7/5"),
+    "additive": (om.constraints.AdditiveCapacity("1/4"), "1/5"),
 }
 
 
@@ -237,8 +252,8 @@ def test_a_file_that_promises_less_by_each_report_is_refused(tmp_path: Path) -> 
     prior = om.Prior(om.Domain.range(4), [1, 1, 1, 0])
     other = om.Prior(om.Domain.range(4), [1, 1, 1, 1])
     for stated in (
-        om.PointwiseMaximalLeakage("ln 2"),
-        om.PointwiseMaximalLeakage("ln 2", prior=other),
+        om.constraints.PointwiseMaximalLeakage("ln 2"),
+        om.constraints.PointwiseMaximalLeakage("ln 2", prior=other),
     ):
         loose = om.solve(om.Problem(prior, E, constraints=[stated]))
         path = tmp_path / "d.json"
@@ -280,17 +295,20 @@ def test_a_file_that_promises_less_leakage_is_refused(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("make", "where"),
     [
-        (lambda: om.GainLeakage("much"), "maximum"),
-        (lambda: om.GainLeakage("-ln 2"), "maximum"),
-        (lambda: om.GainLeakage(1, "bayes"), "gain"),
-        (lambda: om.GainLeakage(1, [1, 2]), "gain"),
-        (lambda: om.GainLeakage(1, [[math.nan]]), "gain"),
-        (lambda: om.GainLeakage(1, np.zeros((0, 3))), "gain"),
-        (lambda: om.GainLeakage.predicate(1, [0.5, 1]), "holds"),
-        (lambda: om.GainLeakage.partition(1, "abc"), "blocks"),
-        (lambda: om.MaximalLeakage("two"), "maximum"),
-        (lambda: om.AdditiveCapacity(1.5), "maximum"),
-        (lambda: solved(uniform(3), om.GainLeakage(1, [[1, 2]])), "constraints[0].gain"),
+        (lambda: om.constraints.GainLeakage("much"), "maximum"),
+        (lambda: om.constraints.GainLeakage("-ln 2"), "maximum"),
+        (lambda: om.constraints.GainLeakage(1, "bayes"), "gain"),
+        (lambda: om.constraints.GainLeakage(1, [1, 2]), "gain"),
+        (lambda: om.constraints.GainLeakage(1, [[math.nan]]), "gain"),
+        (lambda: om.constraints.GainLeakage(1, np.zeros((0, 3))), "gain"),
+        (lambda: om.constraints.GainLeakage.predicate(1, [0.5, 1]), "holds"),
+        (lambda: om.constraints.GainLeakage.partition(1, "abc"), "blocks"),
+        (lambda: om.constraints.MaximalLeakage("two"), "maximum"),
+        (lambda: om.constraints.AdditiveCapacity(1.5), "maximum"),
+        (
+            lambda: solved(uniform(3), om.constraints.GainLeakage(1, [[1, 2]])),
+            "constraints[0].gain",
+        ),
     ],
 )
 def test_what_cannot_be_meant(make: object, where: str) -> None:
@@ -406,7 +424,9 @@ def test_objectives_that_cannot_be_meant() -> None:
 @pytest.mark.parametrize("short", [0.0, 1e-14, 2e-13])
 def test_a_gain_that_misses_the_least_by_rounding_is_designed_for(short: float) -> None:
     """Of three secrets a blind guess is right a third of the time, and constants lose 2/3."""
-    assert solved(uniform(3), om.GainLeakage(1 / 3 - short), loss=E).loss == pytest.approx(2 / 3)
+    assert solved(
+        uniform(3), om.constraints.GainLeakage(1 / 3 - short), loss=E
+    ).loss == pytest.approx(2 / 3)
 
 
 def test_limits_of_gains_below_zero(tmp_path: Path) -> None:
@@ -415,7 +435,9 @@ def test_limits_of_gains_below_zero(tmp_path: Path) -> None:
     prior = uniform(3)
     hamming = 1 - np.eye(3)
     for limit, value in ((-0.25, 0.25), ("-1/3", 1 / 3), (Fraction(-1, 2), 0.5)):
-        problem = om.Problem(prior, hamming, constraints=[om.GainLeakage(limit, -hamming)])
+        problem = om.Problem(
+            prior, hamming, constraints=[om.constraints.GainLeakage(limit, -hamming)]
+        )
         design = om.solve(problem, gap=1e-9)
         assert design.lower_bound <= value * (1 + 1e-12)
         assert design.loss == pytest.approx(value, rel=1e-8)
@@ -425,5 +447,5 @@ def test_limits_of_gains_below_zero(tmp_path: Path) -> None:
         assert audit.main([str(tmp_path / "below.json")]) == 0
         read = om.Design.load(tmp_path / "below.json").problem.constraints[0]
         assert read.maximum.factor == Fraction(limit)
-    few = om.Problem(prior, hamming, constraints=[om.GainLeakage(-0.7, -hamming)])
+    few = om.Problem(prior, hamming, constraints=[om.constraints.GainLeakage(-0.7, -hamming)])
     assert om.solve(few).status == "infeasible"

@@ -56,7 +56,7 @@ def blahut(prior: np.ndarray, loss: np.ndarray, slope: float) -> tuple[float, fl
 @pytest.mark.parametrize("rate", [0.05, "1/2"])
 def test_rate_distortion_of_a_uniform_source(n: int, rate: object) -> None:
     prior = om.Prior.uniform(om.Domain.range(n))
-    design = om.solve(om.Problem(prior, H, constraints=[om.MutualInformation(rate)]))
+    design = om.solve(om.Problem(prior, H, constraints=[om.constraints.MutualInformation(rate)]))
     assert design.status == "optimal"
     number = 0.5 if rate == "1/2" else float(rate)  # type: ignore[arg-type]
     assert design.loss == pytest.approx(least_error(n, number), rel=1e-6)
@@ -72,7 +72,9 @@ def test_blahut_and_the_certificate_enclose_the_same() -> None:
     loss = E(prior.domain, prior.domain)
     for slope in (1.0, 4.0):
         mean, rate, bound = blahut(prior.weights, loss, slope)
-        design = om.solve(om.Problem(prior, E, constraints=[om.MutualInformation(rate)]))
+        design = om.solve(
+            om.Problem(prior, E, constraints=[om.constraints.MutualInformation(rate)])
+        )
         assert design.status == "optimal"
         # Blahut's mechanism keeps the rate; his bound is one of ours at the least loss
         assert design.lower_bound <= mean * (1 + 1e-9)
@@ -83,7 +85,7 @@ def test_blahut_and_the_certificate_enclose_the_same() -> None:
 def test_together_with_metric_privacy() -> None:
     """Each alone loses no more than both; and less information than metric privacy allows."""
     prior = om.Prior(om.Domain.range(4), [4, 3, 2, 1])
-    metric, little = om.MetricPrivacy(1, E), om.MutualInformation(0.1)
+    metric, little = om.MetricPrivacy(1, E), om.constraints.MutualInformation(0.1)
     alone, info, both = (
         om.solve(om.Problem(prior, E, constraints=stated))
         for stated in ([metric], [little], [metric, little])
@@ -95,9 +97,9 @@ def test_together_with_metric_privacy() -> None:
 
 def test_nothing_may_be_told() -> None:
     prior = om.Prior(om.Domain.range(3), [2, 1, 1])
-    design = om.solve(om.Problem(prior, H, constraints=[om.MutualInformation(0)]))
+    design = om.solve(om.Problem(prior, H, constraints=[om.constraints.MutualInformation(0)]))
     assert design.loss == pytest.approx(0.5)
-    idle = om.Problem(prior, H, constraints=[om.MutualInformation(1.1)])
+    idle = om.Problem(prior, H, constraints=[om.constraints.MutualInformation(1.1)])
     assert "the entropy of the prior is 1.03972 nats" in idle.notes[0]
 
 
@@ -108,13 +110,15 @@ def test_the_check_decides_by_enclosures() -> None:
         (math.nextafter(math.log(2), 1), True),
         (math.nextafter(math.log(2), 0), False),
     ):
-        statement = om.Problem(prior, H, constraints=[om.MutualInformation(most)]).statement
+        statement = om.Problem(
+            prior, H, constraints=[om.constraints.MutualInformation(most)]
+        ).statement
         assert check_exact(statement, apart)[1].passed is kept
 
 
 def test_a_file_that_promises_less_information_is_refused(tmp_path: Path) -> None:
     prior = om.Prior(om.Domain.range(4), [1, 2, 1, 3])
-    design = om.solve(om.Problem(prior, E, constraints=[om.MutualInformation(0.3)]))
+    design = om.solve(om.Problem(prior, E, constraints=[om.constraints.MutualInformation(0.3)]))
     path = tmp_path / "d.json"
     original = json.loads(design.document())
     del original["digest"]
@@ -144,9 +148,9 @@ def test_a_file_that_promises_less_information_is_refused(tmp_path: Path) -> Non
 def test_what_cannot_be_meant() -> None:
     prior = om.Prior.uniform(om.Domain("abc"))
     with pytest.raises(om.ProblemError, match=r"^maximum"):
-        om.MutualInformation(-1)
+        om.constraints.MutualInformation(-1)
     with pytest.raises(om.ProblemError, match=r"constraints\[0\]\.maximum: .*too small"):
-        om.Problem(prior, H, constraints=[om.MutualInformation(1e-40)])
-    other = om.MutualInformation(1, om.Prior.uniform(om.Domain("xyz")))
+        om.Problem(prior, H, constraints=[om.constraints.MutualInformation(1e-40)])
+    other = om.constraints.MutualInformation(1, om.Prior.uniform(om.Domain("xyz")))
     with pytest.raises(om.ProblemError, match=r"constraints\[0\]\.prior"):
         om.Problem(prior, H, constraints=[other])

@@ -97,7 +97,9 @@ def test_the_household_of_the_paper() -> None:
     far = om.transport.wasserstein(om.Prior(domain, a), om.Prior(domain, b), E, math.inf)
     assert far.value == 2
     design = om.solve(om.load_problem("pufferfish"))
-    again = om.solve(om.Problem(known.prior, E, constraints=[om.Pufferfish(1, known.pairs)]))
+    again = om.solve(
+        om.Problem(known.prior, E, constraints=[om.constraints.Pufferfish(1, known.pairs)])
+    )
     assert again.loss == pytest.approx(design.loss, rel=1e-8)
     assert design.status == "optimal"
     assert design.loss < 0.7
@@ -107,7 +109,9 @@ def test_secrets_that_decide_the_answer_are_differential_privacy() -> None:
     """Laws that are points: randomised response."""
     n, rate = 4, math.log(3)
     known = om.beliefs.tables(np.eye(n))
-    design = om.solve(om.Problem(known.prior, H, constraints=[om.Pufferfish("ln 3", known.pairs)]))
+    design = om.solve(
+        om.Problem(known.prior, H, constraints=[om.constraints.Pufferfish("ln 3", known.pairs)])
+    )
     assert design.loss == pytest.approx((n - 1) / (math.exp(rate) + n - 1), abs=1e-9)
 
 
@@ -132,18 +136,20 @@ def test_policy_of_a_clique_and_a_path(epsilon: float) -> None:
     """k-ary randomised response in a clique; the geometric mechanism on a path of two."""
     prior = om.Prior.uniform(om.Domain("abcde"))
     clique_graph = nx.complete_graph(list("abc"))
-    design = om.solve(om.Problem(prior, H, constraints=[om.PolicyGraph(epsilon, clique_graph)]))
+    design = om.solve(
+        om.Problem(prior, H, constraints=[om.constraints.PolicyGraph(epsilon, clique_graph)])
+    )
     wrong = 3 * 2 / (math.exp(epsilon) + 2)
     assert design.loss == pytest.approx(wrong / 5, abs=1e-9)
     line = om.Prior.uniform(om.Domain.range(6))
-    path = om.PolicyGraph(epsilon, nx.path_graph(6))
+    path = om.constraints.PolicyGraph(epsilon, nx.path_graph(6))
     metric = om.solve(om.Problem(line, E, constraints=[om.MetricPrivacy(epsilon, E)]))
     assert om.solve(om.Problem(line, E, constraints=[path])).loss == pytest.approx(metric.loss)
 
 
 def test_lengths_and_loose_ends_of_a_policy() -> None:
     prior = om.Prior.uniform(om.Domain("abcd"))
-    long = om.PolicyGraph(1, [("a", "b", 2.0), ("a", "b"), ("b", "c"), ("a", "c", 5)])
+    long = om.constraints.PolicyGraph(1, [("a", "b", 2.0), ("a", "b"), ("b", "c"), ("a", "c", 5)])
     problem = om.Problem(prior, H, constraints=[long])
     assert "1 secrets are joined with none" in problem.notes[0]
     assert "longer than a path" in problem.notes[1]
@@ -153,15 +159,18 @@ def test_lengths_and_loose_ends_of_a_policy() -> None:
 @pytest.mark.parametrize(
     ("make", "where"),
     [
-        (lambda: om.PolicyGraph(1, 3), "graph"),
-        (lambda: om.PolicyGraph(1, []), "graph"),
-        (lambda: om.PolicyGraph(1, [("a", "a")]), "graph[0]"),
-        (lambda: om.PolicyGraph(1, [("a", "b", -1)]), "graph[0]"),
-        (lambda: om.PolicyGraph(1, [("a",)]), "graph[0]"),
-        (lambda: om.PolicyGraph(1, nx.DiGraph([("a", "b")])), "graph"),
-        (lambda: stated(om.PolicyGraph(1, [("a", "z")])), "constraints[0].graph[0]"),
-        (lambda: stated(om.Pufferfish(1, [([1, 0], [0, 1])])), "constraints[0].pairs[0][0]"),
-        (lambda: om.Pufferfish(1, []), "pairs"),
+        (lambda: om.constraints.PolicyGraph(1, 3), "graph"),
+        (lambda: om.constraints.PolicyGraph(1, []), "graph"),
+        (lambda: om.constraints.PolicyGraph(1, [("a", "a")]), "graph[0]"),
+        (lambda: om.constraints.PolicyGraph(1, [("a", "b", -1)]), "graph[0]"),
+        (lambda: om.constraints.PolicyGraph(1, [("a",)]), "graph[0]"),
+        (lambda: om.constraints.PolicyGraph(1, nx.DiGraph([("a", "b")])), "graph"),
+        (lambda: stated(om.constraints.PolicyGraph(1, [("a", "z")])), "constraints[0].graph[0]"),
+        (
+            lambda: stated(om.constraints.Pufferfish(1, [([1, 0], [0, 1])])),
+            "constraints[0].pairs[0][0]",
+        ),
+        (lambda: om.constraints.Pufferfish(1, []), "pairs"),
         (lambda: om.beliefs.tables([[1.0, 0.0]]), "tables[0]"),
         (lambda: om.beliefs.tables([[1, 0], [0, -1]]), "tables[0][1]"),
         (lambda: om.beliefs.tables([[1, 0], [0, 1]], [[1, 0, 0], [0, 1, 0]]), "tables"),

@@ -50,7 +50,9 @@ def error_at(order: float, epsilon: float) -> float:
 @pytest.mark.parametrize("order", [1, 2, "3/2", "1/2", 10])
 @pytest.mark.parametrize("epsilon", [0.1, 1.5])
 def test_randomised_response_of_two_secrets(order: object, epsilon: float) -> None:
-    design = om.solve(om.Problem(TWO, H, constraints=[om.RenyiPrivacy(order, epsilon)]), gap=1e-9)
+    design = om.solve(
+        om.Problem(TWO, H, constraints=[om.constraints.RenyiPrivacy(order, epsilon)]), gap=1e-9
+    )
     assert design.status == "optimal"
     wrong = error_at(float(Fraction(str(order))), epsilon)
     assert design.loss == pytest.approx(wrong, rel=2e-6)
@@ -68,7 +70,7 @@ def test_losses_fall_from_high_to_low_orders() -> None:
     """D_α grows with α: a higher order is the stricter promise, and differential privacy the
     strictest."""
     prior = om.Prior(om.Domain.range(3), [1, 2, 1])
-    orders = [om.RenyiPrivacy(order, 0.5) for order in ("1/2", 2, 8)]
+    orders = [om.constraints.RenyiPrivacy(order, 0.5) for order in ("1/2", 2, 8)]
     stated = [*orders, om.DifferentialPrivacy(0.5)]
     losses = [om.solve(om.Problem(prior, E, constraints=[c])).loss for c in stated]
     assert losses == sorted(losses)
@@ -149,7 +151,7 @@ def test_limits_and_powers_enclose(order: Fraction) -> None:
 
 def test_a_file_that_promises_less_divergence_is_refused(tmp_path: Path) -> None:
     prior = om.Prior(om.Domain.range(3), [1, 2, 2])
-    design = om.solve(om.Problem(prior, E, constraints=[om.RenyiPrivacy("3/2", 0.4)]))
+    design = om.solve(om.Problem(prior, E, constraints=[om.constraints.RenyiPrivacy("3/2", 0.4)]))
     path = tmp_path / "d.json"
     for name, value, accepted in (
         ("epsilon", 0.4, True), ("epsilon", 0.399, False), ("order", 2.0, False),
@@ -174,13 +176,13 @@ def test_a_file_that_promises_less_divergence_is_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("make", "where"),
     [
-        (lambda: om.RenyiPrivacy(0, 1), "order"),
-        (lambda: om.RenyiPrivacy(2.3, 1), "order"),
-        (lambda: om.RenyiPrivacy(65, 1), "order"),
-        (lambda: om.RenyiPrivacy("ln 3", 1), "order"),
-        (lambda: om.RenyiPrivacy(2, -1), "epsilon"),
+        (lambda: om.constraints.RenyiPrivacy(0, 1), "order"),
+        (lambda: om.constraints.RenyiPrivacy(2.3, 1), "order"),
+        (lambda: om.constraints.RenyiPrivacy(65, 1), "order"),
+        (lambda: om.constraints.RenyiPrivacy("ln 3", 1), "order"),
+        (lambda: om.constraints.RenyiPrivacy(2, -1), "epsilon"),
         (
-            lambda: om.Problem(TWO, H, constraints=[om.RenyiPrivacy(2, 11)]),
+            lambda: om.Problem(TWO, H, constraints=[om.constraints.RenyiPrivacy(2, 11)]),
             "constraints[0].epsilon",
         ),
         (lambda: om.DistributionPrivacy(1, [([1], [1])], divergence="renyi:1"), "divergence"),

@@ -67,9 +67,13 @@ def test_randomised_response_for_every_prior_in_the_ball() -> None:
     """n = 2, error q: with the prior (1/2 + r, 1/2 - r) whoever repeats the report is right in
     1 - q of all cases, and nobody needs to be right less than in 1/2 + r."""
     prior = om.Prior.uniform(om.Domain("ab"))
-    design = om.solve(om.Problem(prior, H, constraints=[om.GainLeakage(0.75, radius="1/8")]))
+    design = om.solve(
+        om.Problem(prior, H, constraints=[om.constraints.GainLeakage(0.75, radius="1/8")])
+    )
     assert design.loss == pytest.approx(0.25, abs=1e-9)
-    none = om.solve(om.Problem(prior, H, constraints=[om.GainLeakage(0.75, radius="3/8")]))
+    none = om.solve(
+        om.Problem(prior, H, constraints=[om.constraints.GainLeakage(0.75, radius="3/8")])
+    )
     assert none.status == "infeasible"
 
 
@@ -80,9 +84,9 @@ def test_no_prior_of_the_ball_gains_more(within: object) -> None:
     gain = rng.uniform(0, 1, (3, 4))
     blind = (gain * prior.weights).sum(axis=1).max()
     most, radius = float(blind) + 0.12, 0.1
-    stated = om.GainLeakage(most, gain, radius=radius, within=within)
+    stated = om.constraints.GainLeakage(most, gain, radius=radius, within=within)
     design = om.solve(om.Problem(prior, E, constraints=[stated]))
-    alone = om.solve(om.Problem(prior, E, constraints=[om.GainLeakage(most, gain)]))
+    alone = om.solve(om.Problem(prior, E, constraints=[om.constraints.GainLeakage(most, gain)]))
     assert design.status == "optimal"
     assert design.loss > alone.loss + 1e-3
     apart = E(prior.domain, prior.domain) if within is E else 1 - np.eye(4)
@@ -101,7 +105,7 @@ def test_no_prior_of_the_ball_gains_more(within: object) -> None:
 
 def test_a_file_that_promises_a_larger_ball_is_refused(tmp_path: Path) -> None:
     prior = om.Prior(om.Domain.range(3), [2, 3, 2])
-    stated = om.GainLeakage(0.7, radius=0.1)
+    stated = om.constraints.GainLeakage(0.7, radius=0.1)
     design = om.solve(om.Problem(prior, E, constraints=[stated]))
     path = tmp_path / "d.json"
     for radius, accepted in ((0.1, True), (0.11, False)):
@@ -120,8 +124,8 @@ def test_a_file_that_promises_a_larger_ball_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_meant() -> None:
     prior = om.Prior.uniform(om.Domain.range(12))
     with pytest.raises(om.ProblemError, match="within: needs a radius"):
-        om.GainLeakage(1, within=E)
+        om.constraints.GainLeakage(1, within=E)
     with pytest.raises(om.ProblemError, match=r"gain: has entries below 0"):
-        om.Problem(prior, H, constraints=[om.GainLeakage(1, -np.eye(12), radius=0.01)])
+        om.Problem(prior, H, constraints=[om.constraints.GainLeakage(1, -np.eye(12), radius=0.01)])
     with pytest.raises(om.ProblemError, match=r"radius: more than 1,000 priors"):
-        om.Problem(prior, H, constraints=[om.GainLeakage(1, radius=0.5)])
+        om.Problem(prior, H, constraints=[om.constraints.GainLeakage(1, radius=0.5)])

@@ -93,11 +93,13 @@ def problems() -> dict[str, om.Problem]:
             TABLE,
             constraints=[
                 metric("ln 2", TABLE),
-                om.FixedRows({0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}),
+                om.constraints.FixedRows(
+                    {0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}
+                ),
             ],
         ),
         "policy": om.Problem(
-            line, TABLE, constraints=[om.PolicyGraph("1/2", [(0, 1, 1.0), (2, 3, 0.5)])]
+            line, TABLE, constraints=[om.constraints.PolicyGraph("1/2", [(0, 1, 1.0), (2, 3, 0.5)])]
         ),
         "neighbours": om.Problem(
             line, TABLE, constraints=[om.DifferentialPrivacy("1/3", [(0, 1), (1, 2)])]
@@ -130,11 +132,12 @@ def problems() -> dict[str, om.Problem]:
             line, TABLE, objective=om.MinimizeLeakage([[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
             constraints=[om.LossBound(0.6), metric(2.0, TABLE)],
         ),
-        "gains": om.Problem(line, TABLE, constraints=[om.GainLeakage("3/5")]),
-        "maximal": om.Problem(line, TABLE, constraints=[om.MaximalLeakage("ln 2")]),
-        "capacity": om.Problem(line, TABLE, constraints=[om.AdditiveCapacity("1/3")]),
+        "gains": om.Problem(line, TABLE, constraints=[om.constraints.GainLeakage("3/5")]),
+        "maximal": om.Problem(line, TABLE, constraints=[om.constraints.MaximalLeakage("ln 2")]),
+        "capacity": om.Problem(line, TABLE, constraints=[om.constraints.AdditiveCapacity("1/3")]),
         "bias": om.Problem(
-            line, TABLE, constraints=[om.DifferentialPrivacy(2.0), om.Bias(1.0, [0, 1, 2, 3.0])]
+            line, TABLE,
+            constraints=[om.DifferentialPrivacy(2.0), om.constraints.Bias(1.0, [0, 1, 2, 3.0])]
         ),
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ import optmech as om
 from optmech.certificate import lower_bound
 from optmech.certificate.bound import pairs_of
 from optmech.certificate.families import PairMultipliers
-from optmech.reductions.thinning import thinned
+from optmech.reductions.pairs import thinned
 
 
 def charged(pairs: PairMultipliers, ratio: np.ndarray, columns: int) -> np.ndarray:

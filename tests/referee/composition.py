@@ -141,7 +141,7 @@ def _policy(w: World) -> Made:
     pairs = np.zeros_like(_others(w))
     for a, b, _ in edges:
         pairs[a, b] = pairs[b, a] = True
-    make = partial(om.PolicyGraph, graph=edges)
+    make = partial(om.constraints.PolicyGraph, graph=edges)
     return _of_pairs(w, make, pairs, w.away, "policy graph")
 
 
@@ -190,7 +190,7 @@ def _renyi_made(w: World) -> Made:
 
 
 def _renyi_constraint(order: float, distance: Any, epsilon: float) -> om.Constraint:
-    return om.RenyiPrivacy(order, epsilon, distance)
+    return om.constraints.RenyiPrivacy(order, epsilon, distance)
 
 
 def _prior(w: World) -> om.Prior:
@@ -238,16 +238,18 @@ KINDS: dict[str, Callable[[World], Made]] = {
     "linear": _nothing(lambda w: om.Linear(np.ones_like(w.rows), 1e6), "linear"),
     "renyi": _renyi_made,
     "maximal leakage": lambda w: _one_number(
-        w, om.MaximalLeakage, "the leakage", "maximal leakage", _maximal
+        w, om.constraints.MaximalLeakage, "the leakage", "maximal leakage", _maximal
     ),
     "additive capacity": lambda w: _one_number(
-        w, om.AdditiveCapacity, "capacity", "additive capacity", _capacity
+        w, om.constraints.AdditiveCapacity, "capacity", "additive capacity", _capacity
     ),
     "mutual information": lambda w: _one_number(
-        w, om.MutualInformation, "the information", "mutual information",
+        w, om.constraints.MutualInformation, "the information", "mutual information",
         partial(_information, _prior(w).weights),
     ),
-    "pointwise": _nothing(lambda w: om.PointwiseMaximalLeakage(1), "pointwise maximal leakage"),
+    "pointwise": _nothing(
+        lambda w: om.constraints.PointwiseMaximalLeakage(1), "pointwise maximal leakage"
+    ),
     "distribution": _nothing(lambda w: om.DistributionPrivacy(1, _laws(w)), "distribution privacy"),
     "distribution, delta": _nothing(
         lambda w: om.DistributionPrivacy(1, _laws(w), 0.1), "distribution privacy"
@@ -255,17 +257,17 @@ KINDS: dict[str, Callable[[World], Made]] = {
     "distribution, kl": _nothing(
         lambda w: om.DistributionPrivacy(1, _laws(w), divergence="kl"), "distribution privacy"
     ),
-    "pufferfish": _nothing(lambda w: om.Pufferfish(1, _laws(w)), "pufferfish"),
-    "gain leakage": _nothing(lambda w: om.GainLeakage(0.9), "gain leakage"),
+    "pufferfish": _nothing(lambda w: om.constraints.Pufferfish(1, _laws(w)), "pufferfish"),
+    "gain leakage": _nothing(lambda w: om.constraints.GainLeakage(0.9), "gain leakage"),
     "distortion": _nothing(
         lambda w: om.DistortionPrivacy(0, om.distances.hamming()), "distortion privacy"
     ),
 }  # fmt: skip
 FOR_USE: dict[str, Callable[[World], om.Constraint]] = {
     "loss bound": lambda w: om.LossBound(1e6),
-    "bias": lambda w: om.Bias(1e6, np.arange(len(w.rows)), np.arange(w.rows.shape[1])),
+    "bias": lambda w: om.constraints.Bias(1e6, np.arange(len(w.rows)), np.arange(w.rows.shape[1])),
     "support": lambda w: om.Support(np.ones_like(w.rows)),
-    "fixed rows": lambda w: om.FixedRows({0: [1, *[0] * (w.rows.shape[1] - 1)]}),
+    "fixed rows": lambda w: om.constraints.FixedRows({0: [1, *[0] * (w.rows.shape[1] - 1)]}),
 }
 """Kinds that promise no privacy, of one report or of several."""
 

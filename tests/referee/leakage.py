@@ -206,7 +206,7 @@ def of_two(a: om.Mechanism, b: om.Mechanism) -> Iterator[str]:
     even = [Fraction(1, n)] * n
     try:
         found = om.leakage.refines(a, b)
-    except (om.TooLargeError, om.SolverError) as error:
+    except (om.errors.TooLargeError, om.SolverError) as error:
         yield f"not decided: {error}"
         return
     if found.holds:

@@ -30,9 +30,9 @@ DEGREE = 6371.0088 * np.pi / 180
 
 def made(
     domain: om.Domain, rows: Sequence[Sequence[int]], bits: int, reach: float | None, rate: float
-) -> om.PackedMechanism:
+) -> om.devices.PackedMechanism:
     """A packed mechanism of these whole numbers, through a file."""
-    header = om.load_packed(VECTORS / "line.omm").header
+    header = om.devices.load_packed(VECTORS / "line.omm").header
     name = "haversine" if domain.coordinates == "lonlat" else "euclidean"
     measure = Measure.called(name, "km" if name == "haversine" else domain.unit, domain)
     stated = replace(header.promises[0], epsilon=rate, measure=measure)
@@ -45,7 +45,7 @@ def made(
     reports = om.Domain([f"report {k}" for k in range(len(rows[0]))])
     parts = Parts(header, domain, reports, row_of, Table(bits, np.array(used), table))
     found = mechanism_of(decode_parts(encode_parts(parts), "made"))
-    assert isinstance(found, om.PackedMechanism)
+    assert isinstance(found, om.devices.PackedMechanism)
     return found
 
 
@@ -86,7 +86,7 @@ class Plan:
 class World:
     """A mechanism, and pairs of places of positions that are within the radius."""
 
-    mechanism: om.PackedMechanism
+    mechanism: om.devices.PackedMechanism
     radius: float
     between: str
     pairs: list[Pair]
@@ -216,13 +216,15 @@ def random_plan(rng: np.random.Generator, world: World, depth: int) -> Plan:
 
 def paths(
     world: World, plan: Plan, budget: dict[str, Any]
-) -> Iterator[tuple[om.Ledger, Fraction, Fraction]]:
+) -> Iterator[tuple[om.devices.Ledger, Fraction, Fraction]]:
     """Every outcome: its ledger, and its probability at the one places and at the others. A refusal
     ends it."""
     labels = world.mechanism.secrets.labels
 
     def walk(node: Plan | None, visited: list[int], p: Fraction, q: Fraction) -> Any:
-        ledger = om.Ledger(world.mechanism, None, world.radius, between=world.between, **budget)
+        ledger = om.devices.Ledger(
+            world.mechanism, None, world.radius, between=world.between, **budget
+        )
         ledger._costs = shared._costs
         for place in visited:
             ledger.enter(labels[place])
@@ -236,7 +238,7 @@ def paths(
                 behind, [*visited, one], p * Fraction(a, world.one), q * Fraction(b, world.one)
             )
 
-    shared = om.Ledger(world.mechanism, None, world.radius, between=world.between, **budget)
+    shared = om.devices.Ledger(world.mechanism, None, world.radius, between=world.between, **budget)
     yield from walk(plan, [], Fraction(1), Fraction(1))
 
 
@@ -249,7 +251,9 @@ def judge(rng: np.random.Generator) -> Iterator[str]:
     order = None if rng.random() < 0.5 else float(rng.choice(om_orders()))
     options = {"by": by, "delta": delta, "order": order}
     try:
-        first = om.Ledger(world.mechanism, None, world.radius, between=world.between, **options)
+        first = om.devices.Ledger(
+            world.mechanism, None, world.radius, between=world.between, **options
+        )
     except om.ProblemError as error:
         # a place that is alone within the radius
         if world.between == "places" and "reaches no place" in str(error):

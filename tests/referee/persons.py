@@ -46,7 +46,7 @@ def table_of(rng: np.random.Generator) -> pd.DataFrame:
 def faults(rng: np.random.Generator, folder: Path, seed: int) -> Iterator[str]:
     """What is not as it should be of one table."""
     epsilon = float(rng.choice([0.25, 0.5, 1.0]))
-    earth, table = om.Earth.of(str(epsilon)), table_of(rng)
+    earth, table = om.devices.Earth.of(str(epsilon)), table_of(rng)
     earth.save(folder / "e.omm")
     table.to_csv(folder / "t.csv", index=False)
     budget = float(rng.integers(1, 9)) * epsilon + 0.1

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_sweeps.run import named_designs
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.sweeps.run import named_designs
 
 KM = om.distances.euclidean()
 USERS = ("ada", "ben", "cleo", "dora")

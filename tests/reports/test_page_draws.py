@@ -48,7 +48,7 @@ def packed(page: Any, folder: Path) -> Any:
     """The mechanism that a page holds, as Python reads it."""
     (design,) = page.js("return JSON.parse(document.getElementById('data').textContent)")["designs"]
     (folder / "page.omm").write_bytes(base64.b64decode(design["sampler"]["file"]))
-    return om.load_packed(folder / "page.omm")
+    return om.devices.load_packed(folder / "page.omm")
 
 
 def drawn(page: Any, part: str, count: int) -> tuple[str, list[int]]:
@@ -80,7 +80,7 @@ def region(request: pytest.FixtureRequest) -> om.Design:
 def test_reports_of_a_secret_are_pythons(design: om.Design, show: Show, tmp_path: Path) -> None:
     page = show(design)
     found = packed(page, tmp_path)
-    assert om.check_packed(tmp_path / "page.omm", design).passed
+    assert om.devices.check_packed(tmp_path / "page.omm", design).passed
     content = random.Random(3).randbytes(103 * found.draw_bytes)
     page.js(FEED, list(content))
     numbers: list[int] = []
@@ -107,7 +107,7 @@ def test_reports_of_a_secret_are_pythons(design: om.Design, show: Show, tmp_path
 def test_reports_at_a_point_are_pythons(region: om.Design, show: Show, tmp_path: Path) -> None:
     page = show(region)
     found = packed(page, tmp_path)
-    assert om.check_packed(tmp_path / "page.omm", region).passed
+    assert om.devices.check_packed(tmp_path / "page.omm", region).passed
     content = random.Random(4).randbytes(101 * found.draw_bytes)
     page.js(FEED, list(content))
     _, (first,) = drawn(page, "point", 1)

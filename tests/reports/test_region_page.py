@@ -12,7 +12,7 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.show.lattice import lattice_of
+from optmech.show.backdrop import lattice_of
 
 Show = Callable[..., Any]
 KM = om.distances.euclidean()

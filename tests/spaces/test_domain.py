@@ -64,7 +64,7 @@ class TestDomain:
             lambda: om.observables.coarser(om.Grid(2, 4), 1, 2),
             lambda: om.observables.coarser(om.Grid(4, 2), 2, 1),
             lambda: om.observables.suppressible(om.Grid(2, 3)),
-            lambda: om.regions.quadrisect(om.Grid(1, 1), [[0.1, 0.1], [0.9, 0.9]], 4),
+            lambda: om.observables.quadrisect(om.Grid(1, 1), [[0.1, 0.1], [0.9, 0.9]], 4),
         ],
     )
     def test_equal_content_has_equal_hashes_and_other_content_differs(self, make):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.spaces.regions import attribute_distributions, quadrisect
+from optmech.spaces.observables import attribute_distributions, quadrisect
 
 
 def test_splits_where_the_points_are() -> None:

@@ -91,6 +91,8 @@ FALSE: list[tuple[str, Callable[[Body], Any]]] = [
     ("grid", put("secrets", "grid", [4, 1])),
     ("grid", put("distance_name", "manhattan")),
     ("common", lambda body: body["secrets"]["points"].reverse()),
+    ("three", put("secrets", "unit", "")),
+    ("three", put("observables", "unit", "")),
     ("worst", lambda body: body["crowded"][0].append(body["crowded"][0][0])),
     ("worst", put("crowded", 0, [True])),
     ("worst", put("crowded", 0, [0.0])),

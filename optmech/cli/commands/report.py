@@ -7,16 +7,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.extensions import FILES, extension
 from optmech.cli.inputs import option
-from optmech.cli.output import Answer, claim_outputs, note, require_page
-from optmech.errors import ProblemError
+from optmech.cli.output import Answer, claim_outputs, require_page
+from optmech.errors import ProblemError, moved
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 SUMMARY = "write a page that shows a saved design, or compares several"
 EXAMPLE = "optmech report design.json -o report.html"
-_MOST = 1000
 
 
 ARGUMENTS = {
@@ -77,31 +77,7 @@ def _read(paths: list[str]) -> tuple[list[Design], list[str], dict[str, Any]]:
             where=run,
             remedy="Give the directory of one run, or designs",
         )
-    from optmech.sweeps.directory import MANIFEST, read_manifest
-    from optmech.sweeps.run import SweepResult, named_designs
-
-    if not os.path.isfile(Path(run) / MANIFEST):
-        raise ProblemError(
-            "this is a folder, and not that of a sweep",
-            where=run,
-            remedy="Name designs in it, or the directory of a run of optmech sweep",
-        )
-    result = SweepResult.load(run)
-    tasks, names, groups = named_designs(result)
-    if not tasks:
-        raise ProblemError(
-            "has no designs", where=run, remedy="Run the sweep, or see why its tasks failed"
-        )
-    if len(tasks) > _MOST:
-        raise ProblemError(
-            f"has {len(tasks):,} designs, and a page compares {_MOST:,} at most",
-            where=run,
-            remedy=f"Name some of them: optmech report {Path(run) / 'designs'}/*.json",
-        )
-    designs = []
-    for k, task in enumerate(tasks, start=1):
-        designs.append(result.design(task))
-        if k % 50 == 0:
-            note(f"{k} of {len(tasks)} designs checked")
-    title = str(read_manifest(Path(run)).get("title") or "")
+    with moved(run):
+        reader = extension(FILES, "run")
+    designs, names, groups, title = reader.designs(Path(run))
     return designs, names, {"groups": groups, "title": title or None}

@@ -260,8 +260,7 @@ def _check_outputs(args: Namespace, file: ProblemFile) -> None:
 
 def _notes(design: Design) -> list[str]:
     from optmech.base.native import has_kernels, words
-    from optmech.designs.notes import about_bounds
-    from optmech.designs.thresholds import threshold_notes
+    from optmech.designs.notes import about_bounds, threshold_notes
 
     lines = [*design.notes, *about_bounds(design), *threshold_notes(design)]
     if design.seconds > _LONG and design.engine == "structured" and not has_kernels():

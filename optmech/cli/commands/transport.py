@@ -168,7 +168,7 @@ def _task(task: TransportTask, args: Namespace) -> Answer:
     if args.output is not None:
         design.save(args.output)
     if args.picture is not None:
-        from optmech.show.plots.targets import target_picture
+        from optmech.show.plots.figures import target_picture
 
         target_picture(design, args.picture, task.title)
     if args.plan is not None:

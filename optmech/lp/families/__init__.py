@@ -22,8 +22,7 @@ from optmech.certificate.statement import Family
 from optmech.errors import ProblemError
 from optmech.lp.families.base import Part
 from optmech.lp.families.divergence import DivergencePart, InformationPart
-from optmech.lp.families.limits import BiasPart, DistortionPart, LeakagePart, LossPart
-from optmech.lp.families.linear import LinearPart
+from optmech.lp.families.limits import BiasPart, DistortionPart, LeakagePart, LinearPart, LossPart
 from optmech.lp.families.ratios import ApproximatePart, LiftedPart, Window
 
 

@@ -301,7 +301,7 @@ class PolicyGraph(Constraint):
     Examples
     --------
     >>> rooms = om.Domain(["hall", "lab", "office"])
-    >>> promise = om.PolicyGraph("ln 3", [("lab", "office")])  # the hall may be told
+    >>> promise = om.constraints.PolicyGraph("ln 3", [("lab", "office")])  # the hall may be told
     >>> problem = om.Problem(om.Prior.uniform(rooms), om.distances.hamming(), constraints=[promise])
     >>> print(round(om.solve(problem).loss, 6))  # 2/3 of 1/4
     0.166667

@@ -420,7 +420,7 @@ class Pufferfish(Constraint):
     Examples
     --------
     >>> beliefs = om.beliefs.tables([[0.75, 0.25], [0.25, 0.75]])
-    >>> promise = om.Pufferfish("ln 2", beliefs.pairs)
+    >>> promise = om.constraints.Pufferfish("ln 2", beliefs.pairs)
     >>> design = om.solve(om.Problem(beliefs.prior, om.distances.hamming(), constraints=[promise]))
     >>> print(round(design.loss, 6))
     0.166667
@@ -490,7 +490,7 @@ class RenyiPrivacy(Constraint):
     Examples
     --------
     >>> coin = om.Domain(["yes", "no"])
-    >>> promise = om.RenyiPrivacy(order=2, epsilon=1)
+    >>> promise = om.constraints.RenyiPrivacy(order=2, epsilon=1)
     >>> design = om.solve(
     ...     om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
     ... )
@@ -564,7 +564,8 @@ class MutualInformation(Constraint):
     --------
     >>> coin = om.Domain(["yes", "no"])
     >>> problem = om.Problem(
-    ...     om.Prior.uniform(coin), om.distances.hamming(), constraints=[om.MutualInformation(0.1)]
+    ...     om.Prior.uniform(coin), om.distances.hamming(),
+    ...     constraints=[om.constraints.MutualInformation(0.1)]
     ... )
     >>> design = om.solve(problem)
     >>> x = design.loss

@@ -62,7 +62,7 @@ class FixedRows(Constraint):
     Examples
     --------
     >>> coin = om.Domain(["yes", "no"])
-    >>> kept = om.FixedRows({"yes": ["3/4", "1/4"]})
+    >>> kept = om.constraints.FixedRows({"yes": ["3/4", "1/4"]})
     >>> d = om.distances.hamming()
     >>> problem = om.Problem(
     ...     om.Prior.uniform(coin), d, constraints=[kept, om.DifferentialPrivacy("ln 3")]

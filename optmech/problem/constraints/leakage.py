@@ -53,7 +53,7 @@ class MaximalLeakage(Constraint):
     Examples
     --------
     >>> coin = om.Domain(["yes", "no"])
-    >>> promise = om.MaximalLeakage("ln 3/2")
+    >>> promise = om.constraints.MaximalLeakage("ln 3/2")
     >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
     >>> print(round(om.solve(problem).loss, 6))  # 2 (1 - x) = 3/2
     0.25
@@ -97,7 +97,7 @@ class PointwiseMaximalLeakage(Constraint):
     Examples
     --------
     >>> coin = om.Domain(["yes", "no"])
-    >>> promise = om.PointwiseMaximalLeakage("ln 3/2")
+    >>> promise = om.constraints.PointwiseMaximalLeakage("ln 3/2")
     >>> problem = om.Problem(om.Prior.uniform(coin), om.distances.hamming(), constraints=[promise])
     >>> print(round(om.solve(problem).loss, 6))  # 1 - x = 3/2 · 1/2
     0.25
@@ -149,7 +149,8 @@ class AdditiveCapacity(Constraint):
     --------
     >>> coin = om.Domain(["yes", "no"])
     >>> problem = om.Problem(
-    ...     om.Prior.uniform(coin), om.distances.hamming(), constraints=[om.AdditiveCapacity(0.4)]
+    ...     om.Prior.uniform(coin), om.distances.hamming(),
+    ...     constraints=[om.constraints.AdditiveCapacity(0.4)]
     ... )
     >>> print(round(om.solve(problem).loss, 6))  # (1 - 0.4) / 2
     0.3
@@ -198,12 +199,13 @@ class GainLeakage(Adversary, Constraint):
     --------
     >>> coin = om.Domain(["yes", "no"])
     >>> problem = om.Problem(
-    ...     om.Prior.uniform(coin), om.distances.hamming(), constraints=[om.GainLeakage(0.7)]
+    ...     om.Prior.uniform(coin), om.distances.hamming(),
+    ...     constraints=[om.constraints.GainLeakage(0.7)]
     ... )
     >>> print(round(om.solve(problem).loss, 6))  # right in 70 % of guesses, reports in as many
     0.3
-    >>> clinic = om.GainLeakage.predicate(0.7, [True, False])  # "is it yes?"
-    >>> blocks = om.GainLeakage.partition(0.7, ["a", "b"])
+    >>> clinic = om.constraints.GainLeakage.predicate(0.7, [True, False])  # "is it yes?"
+    >>> blocks = om.constraints.GainLeakage.partition(0.7, ["a", "b"])
     >>> clinic.gain.tolist() == blocks.gain.tolist()
     True
     >>> [prior.tolist() for prior in clinic.priors(problem.space)]

@@ -122,7 +122,7 @@ class Bias(Constraint):
     ...     om.Prior.uniform(line),
     ...     om.losses.powered(om.distances.euclidean(), 2),
     ...     om.Domain(["-1", "0", "1", "2"], points=reports),
-    ...     constraints=[om.DifferentialPrivacy("ln 3"), om.Bias(0.001)],
+    ...     constraints=[om.DifferentialPrivacy("ln 3"), om.constraints.Bias(0.001)],
     ... )
     >>> m = om.solve(problem).mechanism
     >>> print((m.matrix @ reports).ravel().round(2))  # right on average

@@ -1,5 +1,7 @@
 """Small multiples of a mechanism and of posteriors, errors of the attack, slack of constraints; one
-picture of a design as a file."""
+picture of a design as a file. Pictures of coupling mechanisms and
+optimal targets.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ from optmech.show import words
 from optmech.show.backdrop import Source
 from optmech.show.figures import adversary, largest_log_ratios, measure_constraints
 from optmech.show.plots.drawing import (
+    MARK,
     SERIES,
     SYMBOLS,
     draw_matrix,
     draw_values,
+    in_plane,
     indices_of,
     label_name,
     mark,
@@ -39,6 +43,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from optmech.designs.design import Design
+    from optmech.mechanisms.targets.design import TargetDesign
+
+__all__ = ["target_picture"]
+__dir__ = __all__.copy
 
 
 _NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
@@ -286,3 +294,58 @@ def _caption(design: Design) -> str:
     ]
     lines = [problem.title, " · ".join(parts[:2]), " · ".join(parts[2:5])]
     return "\n".join(plain_text(line) for line in lines if line)
+
+
+_MOVES = 60
+"""Largest moves that are drawn as arrows."""
+
+
+def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> None:
+    """Draw every input λ_t above its output μ_t, on one scale, with the largest moves between
+    different points of the plane as arrows. Raises ProblemError without matplotlib, on a path that
+    is not .png, .pdf or .svg, or cannot be written."""
+    require_matplotlib(path)
+    count = len(design.names)
+    figure = new_figure(max(6.0, 4.2 * count), 8.2)
+    axes = figure.subplots(2, count, squeeze=False)
+    top = float(max(design.inputs.max(), design.outputs.max()))
+    for t, name in enumerate(design.names):
+        label = plain_text(name)
+        draw_values(axes[0][t], design.secrets, design.inputs[t], f"input of {label}", top)
+        text = f"output of {label}: loss {design.losses[t]:.4g}"
+        draw_values(axes[1][t], design.observables, design.outputs[t], text, top)
+        _arrows(axes[1][t], design, t)
+    caption = f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}"
+    privacy = (
+        "outputs equal"
+        if design.is_common
+        else f"outputs ({float(design.epsilon):.4g}, {float(design.delta):.4g})-close"
+    )
+    lines = [plain_text(title), f"{caption} · {privacy}"]
+    figure.suptitle("\n".join(line for line in lines if line), fontsize=10)
+    save(figure, path)
+
+
+def _arrows(axes: Axes, design: TargetDesign, t: int) -> None:
+    start, end = in_plane(design.secrets), in_plane(design.observables)
+    if start is None or end is None:
+        return
+    plan = design.plans[t]
+    moves = [
+        (flow / plan.total, x, y)
+        for (x, y), flow in plan.flows.items()
+        if not np.array_equal(start[x], end[y])
+    ]
+    moves.sort(reverse=True)
+    for mass, x, y in moves[:_MOVES]:
+        axes.annotate(
+            "",
+            xy=end[y].tolist(),
+            xytext=start[x].tolist(),
+            arrowprops={
+                "arrowstyle": "->",
+                "color": MARK,
+                "linewidth": 0.4 + 2.6 * mass / moves[0][0],
+                "alpha": 0.8,
+            },
+        )

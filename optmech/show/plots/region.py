@@ -10,8 +10,7 @@ import numpy as np
 
 from optmech.designs.sentences import figures_words, nearness
 from optmech.show import words
-from optmech.show.backdrop import Source
-from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
+from optmech.show.backdrop import Lattice, Source, border, lattice_of, plane_of_mesh
 from optmech.show.plots.drawing import (
     COLOURS,
     colour_bar,

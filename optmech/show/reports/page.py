@@ -17,9 +17,8 @@ from optmech.designs.design import Design
 from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
-from optmech.show.backdrop import Source, backdrop_of
+from optmech.show.backdrop import Source, backdrop_of, border, lattice_of, plane_of_mesh
 from optmech.show.figures import measure_constraints
-from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.reports.payload import (
     STEPS,
     Plain,

@@ -19,9 +19,9 @@ from optmech.base.extensions import FILES, installed
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
+from optmech.designs.notes import threshold_notes
 from optmech.designs.promise import guess_words, length_words, times
 from optmech.designs.sentences import figures as figures_of, nearness
-from optmech.designs.thresholds import threshold_notes
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attack import choose_distance
 from optmech.show import figures, words

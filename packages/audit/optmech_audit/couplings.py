@@ -202,6 +202,8 @@ def read_distances(body: Body, lines: list[str]) -> Matrix:
     n, m = len(rows), len(listing(rows[0]))
     need(0 < n * m <= MOST_ENTRIES, "is too large for this audit, or empty")
     secrets, observables = read_places(body, "secrets", n), read_places(body, "observables", m)
+    for places in (secrets, observables):
+        need(places.unit == "km" or not places.globe, "a domain on the globe is written otherwise")
     d = matrix(rows, n, m)
     name = one_of(body["distance_name"], ("matrix", *NAMED), "the name of the distances")
     if name == "matrix":

@@ -28,7 +28,7 @@ import optmech as om
 from optmech.errors import OptmechError
 from optmech.spaces.domain import great_circle
 from optmech.spaces.mesh.elements import basis
-from optmech.spaces.regions import quadrisect
+from optmech.spaces.observables import quadrisect
 from optmech.spaces.sphere import nearest, sines
 
 
@@ -102,7 +102,7 @@ def test_check_and_audit_refuse_whatever_else_a_header_says(
             if decode(decode(path.read_bytes()).value[1]) == header:
                 continue
             try:
-                ok = om.check_packed(path, source.design).passed
+                ok = om.devices.check_packed(path, source.design).passed
             except OptmechError:
                 ok = False
             try:
@@ -119,7 +119,7 @@ def test_check_and_audit_refuse_whatever_else_a_header_says(
 
 def test_what_is_not_checked_is_named_by_both(known: dict[str, readers.Source]) -> None:
     source = known["grid"]
-    (line,) = om.check_packed(source.path.with_suffix(".omm"), source.design).notes
+    (line,) = om.devices.check_packed(source.path.with_suffix(".omm"), source.design).notes
     _, unchecked = audit.judge(str(source.path.with_suffix(".omm")), str(source.path))
     for name in NOT_CHECKED:
         assert name in line
@@ -142,7 +142,7 @@ def test_a_header_in_another_form_is_refused(
         assert other != inner
         path.write_bytes(readers.sealed(form, other, rows))
         with pytest.raises(om.VerificationError):
-            om.load_packed(path)
+            om.devices.load_packed(path)
         with pytest.raises(audit.Fault):
             audit.judge(str(path), str(source.path))
 
@@ -213,7 +213,7 @@ def test_promises_of_every_kind_are_made_by_both(make: problems.Make, tmp_path: 
     om.pack(design, path, bits=48, max_loss=10)
     design.save(own)
     for stated in (design, om.Design.load(own)):
-        assert om.check_packed(path, stated).faults == ()
+        assert om.devices.check_packed(path, stated).faults == ()
     audit.judge(str(path), str(own))
 
 
@@ -234,7 +234,7 @@ BANDS = ((60, 62), (61.9, 62), (62, 62.01), (62.5, 62.6), (64, 64.1), (70, 70.1)
 
 def test_what_is_said_of_positions_holds_of_dense_pairs(known: dict[str, readers.Source]) -> None:
     """Pairs on one parallel in and north of a region, beside the far meridian and at a pole."""
-    found = om.load_packed(known["north"].path.with_suffix(".omm"))
+    found = om.devices.load_packed(known["north"].path.with_suffix(".omm"))
     said = found.against
     assert "of the region is moved, by at most snap" in said[-3]
     assert "counts as the nearest point of its border" in said[-2]
@@ -260,7 +260,7 @@ def within(points: np.ndarray) -> np.ndarray:
     return ((points >= BOX[:2]) & (points <= BOX[2:])).all(axis=1)
 
 
-def judged(found: om.PackedEverywhere, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def judged(found: om.devices.PackedEverywhere, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities at positions, and where these are moved to: by snap at most in the region, and
     to a nearest point of its border from outside."""
     own = [found.locate(p) for p in points.tolist()]
@@ -294,7 +294,7 @@ def test_sentences_follow_what_is_done_outside(
         assert "no report is made" in said["refuse"]
         assert "no report is made" not in said["nearest"]
         assert "counts as the nearest" in said["nearest"]
-    labels = om.load_packed(known["labels"].path.with_suffix(".omm"))
+    labels = om.devices.load_packed(known["labels"].path.with_suffix(".omm"))
     assert not any("position lay" in text for text in labels.against)
 
 
@@ -386,9 +386,9 @@ def test_reading_takes_memory_for_rows_and_not_for_a_matrix(
     row = (1 << 16).to_bytes(3, "little")
     path.write_bytes(readers.sealed(form, readers.encode(header), row))
     # what is imported for that counts elsewhere
-    om.load_packed(known["labels"].path.with_suffix(".omm")).draws([0])
+    om.devices.load_packed(known["labels"].path.with_suffix(".omm")).draws([0])
     tracemalloc.start()
-    found = om.load_packed(path)
+    found = om.devices.load_packed(path)
     assert found.sample(7) == found.report(9, b"ab") == 5
     assert found.sample(7, 3) == [5, 5, 5]
     assert found.draws([1, 2]).tolist() == [5, 5]
@@ -403,7 +403,7 @@ def test_reading_takes_memory_for_rows_and_not_for_a_matrix(
 def test_draws_are_those_of_the_matrix(known: dict[str, readers.Source]) -> None:
     """Columns that no report has are left out of what is drawn from."""
     for name in ("grid", "points", "plane"):
-        found = om.load_packed(known[name].path.with_suffix(".omm"))
+        found = om.devices.load_packed(known[name].path.with_suffix(".omm"))
         whole = om.Mechanism.of(found.secrets, found.observables, found.exact)
         for secret in found.secrets.labels[:4]:
             assert found.sample(secret, 50, seed=3) == whole.sample(secret, 50, seed=3)

@@ -21,7 +21,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability
 from optmech.exact.number import Interval, Number, parse_exact, rounded_down, rounded_up
-from optmech.exact.ratios.pairs import Pair
+from optmech.exact.ratios.hockey_stick import Pair
 from optmech.exact.rounding import UNIT, depth
 from optmech.mechanisms.hockey_sum import CyclicSums, spread_reach
 from optmech_noise.additive.bound import largest_delta

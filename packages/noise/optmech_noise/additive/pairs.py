@@ -27,7 +27,7 @@ import numpy as np
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
-from optmech.exact.ratios.pairs import Pair, above_all, logarithm
+from optmech.exact.ratios.hockey_stick import Pair, above_all, logarithm
 from optmech.exact.rounding import UNIT
 from optmech_noise.additive.law import Law, Places
 
