@@ -37,8 +37,8 @@ def test_each_of_them_is_marked(request: pytest.FixtureRequest) -> None:
 def test_what_pytest_prints() -> None:
     printed = [
         "1.20s call     tests/a/test_b.py::test_one[x-y]",
-        "0.40s call     tests/a/test_b.py::test_two",
-        "3.00s setup    tests/test_c.py::test_three",
+        "0.10s call     tests/a/test_b.py::test_two",
+        "0.90s setup    tests/test_c.py::test_three",
         "9.00s setup    tests/test_d.py::Test::test_four[0]",
         "2.00s call     tests/test_d.py::Test::test_five",
         "2.00s teardown tests/test_c.py::test_three",
