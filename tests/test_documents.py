@@ -160,7 +160,7 @@ def test_the_readme_is_short_and_leads_to_six_places() -> None:
     assert len(ways) == 6
     for place in re.findall(r"\]\(([^)#]+)[^)]*\)", README):
         assert (ROOT / place).is_file(), place
-    assert README.count("![") == 1
+    assert README.count("![") == 2
 
 
 def test_the_picture_of_the_readme_is_what_its_script_draws(
@@ -174,6 +174,16 @@ def test_the_picture_of_the_readme_is_what_its_script_draws(
     # which person gets which report may differ with the last bits of a design
     assert drawn.count("<circle") == pytest.approx(shown.count("<circle"), abs=10)
     assert re.findall("<text.*?</text>", drawn) == re.findall("<text.*?</text>", shown)
+
+
+def test_heat_maps_are_those_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second picture of the README, and the table of its page."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    maps = pytest.importorskip("heat_maps")
+    store = maps.Store(maps.RESULTS)
+    assert maps.drawn(store) == maps.FIGURE.read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    assert all(line in page for line in maps.table(store).splitlines()[2:])
 
 
 def _without_numbers(text: str) -> str:

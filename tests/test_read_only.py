@@ -22,6 +22,7 @@ import optmech_noise
 import optmech_surveys
 import optmech_sweeps
 import optmech_traces
+import optmech_verified
 import pytest
 from conformance.problems import KINDS
 
@@ -62,6 +63,7 @@ def frozen_classes() -> Iterator[type]:
         (optmech_surveys.__path__, "optmech_surveys."),
         (optmech_sweeps.__path__, "optmech_sweeps."),
         (optmech_traces.__path__, "optmech_traces."),
+        (optmech_verified.__path__, "optmech_verified."),
     ]
     for found in chain.from_iterable(starmap(pkgutil.walk_packages, houses)):
         if found.name == "optmech.__main__":
