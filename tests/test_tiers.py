@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,15 @@ ROOT = Path(__file__).parents[1]
 NAMES = SLOW.read_text(encoding="utf-8").split()
 
 
+@functools.cache
+def statements(file: str) -> list[ast.stmt]:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+
+
 def test_every_name_is_a_test() -> None:
     for name in NAMES:
         file, *inner = name.split("::")
-        body: list[ast.stmt] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        body = statements(file)
         for part in inner:
             found = [
                 node
