@@ -12,6 +12,7 @@ from optmech.base.labels import few_columns, is_degrees
 from optmech.designs.promise import Promise, at_most
 from optmech.errors import ProblemError
 from optmech.exact.arguments import positive
+from optmech.exact.number import from_below
 from optmech.files.extent import (
     Box,
     box_around,
@@ -150,8 +151,8 @@ kind = {prior}
 
     @property
     def rate(self) -> float:
-        """ε, in three digits."""
-        return float(f"{math.log(self.wanted.factor) / self.radius:.3g}")
+        """ε, in three digits, rounded down: the factor is one at most."""
+        return float(from_below(math.log(self.wanted.factor) / self.radius, 3))
 
     @property
     def said(self) -> str:
@@ -175,7 +176,7 @@ kind = {prior}
         factor, rate = self.wanted.factor, self.rate
         if not 0 < rate < math.inf:
             raise ProblemError(
-                f"{self.radius:g} makes a rate of {rate:g}",
+                f"{self.apart()} makes a rate of {rate:g}",
                 where="radius",
                 remedy="Use another unit",
             )

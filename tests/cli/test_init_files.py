@@ -788,3 +788,26 @@ def test_the_geometry_says_where_a_point_is(
     assert 40 < south < 41.1
     assert 12.9 < east < 14
     assert 41.9 < north < 43
+
+
+@pytest.mark.parametrize("radius", [1.7, 2.1, 2.3, 3.1, 3.7])
+@pytest.mark.parametrize("unit", ["", "km"])
+def test_the_factor_at_the_radius_is_one_at_most(radius: float, unit: str, folder: Path) -> None:
+    """ε of a problem over cells has few digits."""
+    options = ["--unit", unit] if unit else []
+    assert (
+        init("plane.csv", "--cells", "100", "--radius", str(radius), "-o", "p.toml", *options) == 0
+    )
+    stated = tomllib.loads((folder / "p.toml").read_text())["constraints"][0]
+    factor = math.exp(stated["epsilon"] * radius)
+    assert 3.9 < factor <= 4
+
+
+def test_degrees_are_named_where_no_unit_is_known(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "west.csv").write_text("Länge;Breite\n-122,42;37,77\n-74,0;40,72\n", encoding="utf-8")
+    options = ["--x", "Länge", "--y", "Breite", "--radius", "500m", "-o", "p.toml"]
+    assert init("west.csv", *options) == 2
+    said = errors(capsys)
+    assert "--degrees, --unit m or --unit km" in said

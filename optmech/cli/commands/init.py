@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmech.base.numerals import float_of_text
 from optmech.cli.inputs import option, pairs_of
 from optmech.cli.output import Answer, claim_outputs, note
 from optmech.errors import ProblemError
@@ -182,7 +183,7 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
     other unit would do as well."""
     found = _LENGTH.fullmatch(text)
     try:
-        value = float(found[1]) if found else math.nan
+        value = float_of_text(found[1]) if found else math.nan
     except ValueError:
         found = None
     if found is None:
@@ -203,7 +204,7 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
         raise ProblemError(
             f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",
             where="--radius",
-            remedy="Say what the coordinates are in: --unit m or --unit km",
+            remedy="Say what the coordinates are in: --degrees, --unit m or --unit km",
         )
     return value * _METRES[found[2]] / _METRES[unit]
 

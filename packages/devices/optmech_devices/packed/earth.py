@@ -23,7 +23,7 @@ from optmech.base.shown import card
 from optmech.certificate.check import Check, CheckReport
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.number import Number, from_above, parse_exact
 from optmech.exact.sampler import EachBytes, bytes_for, system_bytes
 from optmech.problem.promised import Measure
 from optmech.reading.sealed import start_of
@@ -405,7 +405,9 @@ class Earth(ReadOnly):
     def check(self) -> CheckReport:
         """What was proved when the file was read: the largest log ratio, and its own words."""
         rate, snap = self.header.rate or 0.0, self.header.snap
-        detail = f"log ratios at most ε · (d + {2 * (snap or 0):.4g} km) at every distance d"
+        detail = (
+            f"log ratios at most ε · (d + {from_above(2 * (snap or 0), 4)} km) at every distance d"
+        )
         checks = (Check("every point", 0, len(self.rings.densities), True, 1.0, detail),)
         loss = self.header.loss
         return CheckReport(
