@@ -40,7 +40,9 @@ class Labels:
                 where="constraints",
                 remedy="Allow more",
             )
-        losses, most, errors, least, counts = [], [], [], [], []
+        losses, most = list[Floats](), list[float]()
+        errors, least = list[Floats](), list[float]()
+        counts = list[tuple[int, bool]]()
         for family in known(statement):
             if isinstance(family, LossLimit):
                 rows = family.loss.T if family.per_secret else family.weighted.T

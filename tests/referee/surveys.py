@@ -44,7 +44,7 @@ def path_rays(logs: Floats) -> Floats:
     signs = np.array(list(itertools.product((True, False), repeat=n - 1)))
     up, down = np.diagonal(logs[1:, :-1]), -np.diagonal(logs[:-1, 1:])
     levels = np.cumsum(np.where(signs, up, down), axis=1)
-    return np.exp(np.hstack([np.zeros((len(signs), 1)), levels]))
+    return np.asarray(np.exp(np.hstack([np.zeros((len(signs), 1)), levels])))
 
 
 def level_rays(n: int, epsilon: float) -> Floats:
