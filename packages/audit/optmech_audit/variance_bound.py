@@ -1,5 +1,5 @@
-"""Of designs for statistics: a bound of every mechanism's variance, from multipliers of pieces of the
-cone of columns (theory, "A bound of every mechanism", "Pieces of the cone")."""
+"""Of designs for statistics: a bound of every mechanism's variance, from multipliers of pieces
+of the cone of columns (theory, "A bound of every mechanism", "Pieces of the cone")."""
 
 from __future__ import annotations
 
