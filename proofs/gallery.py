@@ -14,10 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from optmech_verified.file import write_checked
+
 import optmech as om
 from optmech.designs.file import read_with_digest
 from optmech.errors import ProblemError
-from optmech.exchange.checker_file import write_checked
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
 

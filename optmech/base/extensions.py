@@ -9,6 +9,7 @@
 * ``optmech.files`` kinds of files that are no sealed documents, and the module that reads them:
   its ``described`` says what one is; of ``packed`` mechanisms it also loads, checks and samples
   them, and makes what a page samples; of a ``run`` it finds the designs;
+  what is ``checked`` it writes;
 * ``optmech.measures`` what else can be measured of a mechanism, an option of that name, and the
   module with its ``ARGUMENTS`` and what ``measured`` it.
 """
@@ -63,6 +64,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         FILES: ("run",),
     },
     "optmech-traces": {NAMES: ("traces",), COMMANDS: ("trace",), TASKS: ("trace",)},
+    "optmech-verified": {FILES: ("checked",)},
 }
 """Who has what, to be named where it is not installed."""
 

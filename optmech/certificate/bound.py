@@ -25,11 +25,12 @@ from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
 from optmech.certificate.families.limits import Distortion, LossLimit
 from optmech.certificate.families.ratio import PairMultipliers, everywhere, factors_of
-from optmech.certificate.lagrangian import Bound, Lagrangian, positive
+from optmech.certificate.lagrangian import LEAST_MARGIN, Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
 from optmech.certificate.variance import Limit, VarianceProof
 from optmech.certificate.variance_bound import variance_bound
+from optmech.exact.number import from_below
 
 
 @record
@@ -105,9 +106,10 @@ def lagrangian_of(
 
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
-    without an objective bounds zero from below."""
+    without an objective bounds zero from below, and by more than what underflow may have lost."""
     lagrangian = lagrangian_of(statement, multipliers, objective=False)
-    return lagrangian.minimum().value
+    margin = lagrangian.minimum().value
+    return margin if margin > LEAST_MARGIN else min(margin, 0.0)
 
 
 def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:
@@ -183,5 +185,5 @@ def multiplier_reason(statement: Statement, multipliers: Multipliers) -> str:
     parts = list(dict.fromkeys(filter(None, named)))
     return (
         f"{', '.join(parts) or 'the constraints'} cannot hold together: their combination with "
-        f"the recorded multipliers demands 0 >= {margin:.3g}. Relax at least one of them"
+        f"the recorded multipliers demands 0 >= {from_below(margin, 3)}. Relax at least one of them"
     )

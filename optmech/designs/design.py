@@ -30,6 +30,7 @@ from optmech.designs.promise import (
     promise_of,
 )
 from optmech.errors import InfeasibleError, ProblemError
+from optmech.exact.number import from_above, from_below
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.reading.sealed import DESIGN
@@ -161,7 +162,7 @@ class Design(Proved):
         figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
             f"Design({title}{self.status}, {checked}, {size}, {promised}{figures}, "
-            f"gap {self.gap:.2g}, "
+            f"gap {from_above(self.gap, 2)}, "
             f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
 
@@ -171,22 +172,28 @@ class Design(Proved):
         loss = f"{self.loss:.6g}{unit_after(problem, problem.loss)}"
         if isinstance(goal, MaximizeDistortion):
             unit = unit_after(problem, goal.distance)
-            found = [("distortion", self.objective), ("upper bound", self.bound)]
+            found = [
+                ("distortion", f"{self.objective:.6g}"),
+                ("upper bound", from_above(self.bound)),
+            ]
         elif isinstance(goal, MinimizeVariance):
             unit = ""
-            found = [("variance", self.objective), ("lower bound", self.bound)]
+            found = [("variance", f"{self.objective:.6g}"), ("lower bound", from_below(self.bound))]
         elif isinstance(goal, MinimizeLeakage):
             unit = ""
-            found = [("leakage", self.objective), ("lower bound", self.bound)]
+            found = [("leakage", f"{self.objective:.6g}"), ("lower bound", from_below(self.bound))]
         elif self.mesh is not None:
-            every = f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g} to it"
+            every = (
+                f"{from_below(self.lower_bound)} for every mechanism, "
+                f"gap {from_above(self.total_gap, 2)} to it"
+            )
             region = f"{len(self.mesh)} vertices, degree {self.mesh.degree}"
             if isinstance(self.mesh, Network):
                 region = self.mesh.words
             return [("loss", loss), ("at every point of", region), ("lower bound", every)]
         else:
-            return [("loss", loss), ("lower bound", f"{self.lower_bound:.6g}")]
-        return [*((name, f"{value:.6g}{unit}") for name, value in found), ("loss", loss)]
+            return [("loss", loss), ("lower bound", from_below(self.lower_bound))]
+        return [*((name, f"{value}{unit}") for name, value in found), ("loss", loss)]
 
     def _repr_html_(self) -> str:
         problem = self.problem
@@ -202,7 +209,7 @@ class Design(Proved):
         facts += [
             ("best guess", guess_words(self.mechanism, problem.prior)),
             *self._figures(),
-            ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
+            ("gap" if self.mesh is None else "gap on this mesh", from_above(self.gap, 2)),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
         ]
         return card(title, facts)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from optmech_verified.file import checked_text
 
 import optmech as om
 from optmech.certificate.proved import examined
 from optmech.designs.design import Design
-from optmech.exchange.checker_file import checked_text
 from optmech.reading.sealed import DESIGN, read_sealed
 
 PROOFS = Path(__file__).parents[2] / "proofs"

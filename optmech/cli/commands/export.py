@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from optmech.base.extensions import FILES, extension
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, claim_outputs
 from optmech.errors import ProblemError, inside
@@ -66,9 +67,10 @@ def run(args: Namespace) -> Answer:
             text = f"map ({count:,} features in longitude and latitude)"
         case "checked":
             from optmech.designs.file import read_with_digest
-            from optmech.exchange.checker_file import write_checked
 
-            size = write_checked(*read_with_digest(args.problem), args.output)
+            with inside("--format"):
+                writer = extension(FILES, "checked")
+            size = writer.write_checked(*read_with_digest(args.problem), args.output)
             text = (
                 f"design in whole numbers ({size['secrets']:,} secrets, {size['observables']:,} "
                 f"observables, {size['promises']} promises) for the proved checker"

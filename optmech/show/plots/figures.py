@@ -15,6 +15,7 @@ from optmech.analysis.measures import distortion, posterior
 from optmech.base.arrays import Floats
 from optmech.designs.sentences import figures_words, nearness
 from optmech.errors import ProblemError
+from optmech.exact.number import from_below
 from optmech.problem.attack import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
@@ -330,7 +331,7 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
         text = f"output of {label}: loss {design.losses[t]:.4g}"
         draw_values(axes[1][t], design.observables, design.outputs[t], text, top)
         _arrows(axes[1][t], design, t)
-    caption = f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}"
+    caption = f"loss {design.loss:.6g}, proved bound {from_below(design.lower_bound)}"
     privacy = (
         "outputs equal"
         if design.is_common

@@ -324,7 +324,6 @@ class Statement:
             given = {s: cut(value) for _, s, value in goal or ()}
             weights = [ONE if goal is None else given.get(s, ZERO) for s in range(terms)]
             bound.unit = sum(weights, ZERO)
-            need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
             half = self.n + len(self.segments)
             first, second = weights[self.n : half], weights[half:]

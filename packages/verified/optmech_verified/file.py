@@ -20,7 +20,8 @@ from optmech.certificate.objective import trivial_bound
 from optmech.certificate.statement import Spread, Statement
 from optmech.designs.design import Design
 from optmech.exact.numerators import Numerators, dot, integers
-from optmech.exchange.checker_promises import (
+from optmech.spaces.mesh.network import Network
+from optmech_verified.promises import (
     Item,
     Stated,
     dyadic,
@@ -34,7 +35,6 @@ from optmech.exchange.checker_promises import (
     table_lines,
     uncovered,
 )
-from optmech.spaces.mesh.network import Network
 
 FORMAT = "optmech-checked 1"
 _SCALE = 768

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from optmech_verified.file import checked_text
 
 import optmech as om
 from optmech.cli.main import main
 from optmech.designs.file import read_with_digest
 from optmech.errors import ProblemError
-from optmech.exchange.checker_file import checked_text
 
 APART = [[0, 0.3, 2], [0.3, 0, 1], [2, 1, 0.0]]
 TABLE = om.distances.matrix(APART)
