@@ -193,15 +193,9 @@ def started(
 
 
 def designed(
-    program: Program,
-    wanted: Floats,
-    pool: Pool,
-    bound: float,
-    gap: float,
-    known: float,
-    stop: Callable[[], bool],
-    tell: Callable[[str], None],
-) -> tuple[Weighed, Ints] | None:
+    program: Program, wanted: Floats, pool: Pool, bound: float, gap: float, known: float,
+    stop: Callable[[], bool], tell: Callable[[str], None],
+) -> tuple[Weighed, Ints] | None:  # fmt: skip
     """Columns with weights and labels, as ``rays.designed`` finds them, from those of a pool."""
     gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
     limits, n = program.limits, len(wanted)

@@ -117,12 +117,8 @@ def _starts(
     fresh: Bools = np.arange(len(v)) >= first
     found = linprog(
         np.r_[np.zeros(len(v)), -1.0],
-        A_ub=np.vstack(
-            [
-                np.column_stack([own_counts, np.zeros(len(bounds))]),
-                np.column_stack([-np.eye(len(v))[fresh], np.ones(int(fresh.sum()))]),
-            ]
-        ),
+        A_ub=np.vstack([np.column_stack([own_counts, np.zeros(len(bounds))]),
+                        np.column_stack([-np.eye(len(v))[fresh], np.ones(int(fresh.sum()))])]),
         b_ub=np.concatenate([bounds - left, np.zeros(int(fresh.sum()))]),
         A_eq=np.column_stack([v.T, np.zeros(v.shape[1])]), b_eq=np.ones(v.shape[1]),
         bounds=[(0, None)] * (len(v) + 1),
