@@ -159,10 +159,8 @@ def _limited(
         kinds = labels.at[found_at]
     proofs = [proof_of(asked, own, pieces, labels, more) for own, pieces, more in reached]
     every = labels.at if any(len(own.charges) for own, _, _ in reached) else None
-    return _released(
-        problem, best.columns[kept], best.weights[kept], kinds[kept], proofs, asked.gap, clock,
-        every,
-    )  # fmt: skip
+    columns, weights = best.columns[kept], best.weights[kept]
+    return _released(problem, columns, weights, kinds[kept], proofs, asked.gap, clock, every)
 
 
 def whole_shares(values: Floats) -> Floats:

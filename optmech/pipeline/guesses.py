@@ -55,7 +55,7 @@ def by_guess(
     for k in range(len(charges)):
         for at, (t, (rows, own, _)) in enumerate(zip(places, pieces, strict=True)):
             a, b = np.triu_indices(len(rows))
-            charge = np.vstack([charges[k], -errors[t][None] / labels.least])
+            charge = np.vstack([charges[k], -errors[t][None] / labels.limits.least[0]])
             out.append(
                 Piece(np.arange(n), np.ones(n), rows, np.column_stack([a, b]),
                       np.zeros((0, 2), dtype=np.int64), starts[k][at], charge)
@@ -126,11 +126,8 @@ def _starts(
     if found.x is None or not found.x[-1] > 0:
         return None
     scaled = found.x[:-1] / (v @ prior)
-    return [
-        [
-            (v[mask].T * scaled[mask]) @ v[mask]
-            for t in range(count)
-            for mask in [(which == k) & (at == t)]
-        ]
-        for k in range(kinds)
-    ]
+
+    def inside(mask: Bools) -> Floats:
+        return np.asarray((v[mask].T * scaled[mask]) @ v[mask])
+
+    return [[inside((which == k) & (at == t)) for t in range(count)] for k in range(kinds)]
