@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_sweeps import sweep
 from scipy.optimize import minimize
 from test_statistics import E, H, judged, path_rays, write
 
@@ -224,6 +225,6 @@ def test_prices_are_slopes_and_sweeps_solve_every_task(tmp_path: Path) -> None:
     assert error.parameter == "minimum"
     assert error.rate > 0
     axes = {"constraints[1].maximum": [0.4965, 0.6]}
-    found = om.sweep(stated(om.LossBound(0.6)), axes, tmp_path, workers=1, gap=1e-2)
+    found = sweep(stated(om.LossBound(0.6)), axes, tmp_path, workers=1, gap=1e-2)
     assert [row["status"] for row in found.rows] == ["feasible", "feasible"]
     assert found.rows[0]["objective"] > found.rows[1]["bound"] > 0
