@@ -89,6 +89,10 @@ SCRIPTS = {
     "guard.py": Short(
         "--only import start-up --history {folder}/none.jsonl", "start-up, in units", rf"{NUMBER}"
     ),
+    "heat_maps.py": _of_data(
+        "run --side 3 --surveys 5 --gap 0.5", "total variation, designed",
+        rf"Beijing, 200,000: designed, unbiased {NUMBER}",
+    ),
     "libqif.py": Short("--problems 2 --only vulner", "compared", rf"\| {NUMBER} \|", "qif"),
     "literature.py": Short(
         f"mind-the-gap --every 40 {FOLDER}", "s of the last", rf" {NUMBER} s$"

@@ -143,7 +143,7 @@ def test_hostile_values_are_refused_or_harmless(make: Make, tmp_path: Path) -> N
     rng = np.random.default_rng(7)
     spots = list(places(json.loads(original)))[1:]
     accepted = 0
-    for spot in rng.permutation(len(spots))[:250]:
+    for spot in rng.permutation(len(spots))[:100]:
         body = json.loads(original)
         place = body
         for key in spots[spot][:-1]:
@@ -164,7 +164,7 @@ def test_hostile_values_are_refused_or_harmless(make: Make, tmp_path: Path) -> N
         accepted += 1
         assert lines, f"{spots[spot]} passes the checker and not the audit"
         assert again.mechanism.exact.rows == design.exact.rows
-    assert accepted < 60
+    assert accepted < 24
 
 
 @pytest.mark.parametrize("depth", [500, 990, 5000])

@@ -4,6 +4,7 @@ test command."""
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import pytest
 from prose import mean_length, pages, sentences
 
 import optmech as om
+from optmech.cli.main import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -102,10 +104,12 @@ def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
 
 
 def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
-    """On a table of somebody's own, with more columns than are used."""
+    """On a table of somebody's own, with more columns than are used: 400 visits of forty places,
+    as what bounds below counts places."""
     assert len(COMMANDS) == 5
     rng = np.random.default_rng(3)
-    rows = np.column_stack([rng.normal(8.54, 0.03, 400), rng.normal(47.37, 0.02, 400)])
+    places = np.column_stack([rng.normal(8.54, 0.03, 40), rng.normal(47.37, 0.02, 40)])
+    rows = places[rng.integers(40, size=400)]
     lines = [f"{k % 9},{k},{x:.5f},{y:.5f}" for k, (x, y) in enumerate(rows.tolist())]
     (tmp_path / "fixes.csv").write_text("\n".join(["user,time,lon,lat", *lines, ""]))
     for line in COMMANDS:
@@ -126,7 +130,9 @@ def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "page", sorted(ROOT.glob("packages/*/README.md")), ids=lambda page: page.parent.name
 )
-def test_pages_of_siblings_run_in_order(page: Path, tmp_path: Path) -> None:
+def test_pages_of_siblings_run_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their commands but installations, and their Python; files that they name and do not make are
     a design and its packed file."""
     text = page.read_text(encoding="utf-8")
@@ -134,18 +140,18 @@ def test_pages_of_siblings_run_in_order(page: Path, tmp_path: Path) -> None:
     shell = "".join(re.findall(r"```sh\n(.*?)```", text, re.S))
     if "solve" not in shell:
         shell = f"{FIRST}{shell}"
+    # in this process, as a start takes longer than what they do
+    monkeypatch.chdir(tmp_path)
     for line in shell.splitlines():
-        module, *arguments = shlex.split(line, comments=True)
-        if module == "python":
-            module, arguments = arguments[2], arguments[3:]
-        if module != "pip":
-            done = run_module(module, arguments, tmp_path)
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "python":
+            done = run_module(arguments[2], arguments[3:], tmp_path)
             assert done.returncode == 0, (line, done.stderr)
+        elif program != "pip":
+            assert program == "optmech"
+            assert main(arguments) == 0, line
     for code in re.findall(r"```python\n(.*?)```", text, re.S):
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        exec(compile(code, page.name, "exec"), {"__name__": "__main__"})
 
 
 def test_the_readme_is_short_and_leads_to_six_places() -> None:
@@ -154,7 +160,7 @@ def test_the_readme_is_short_and_leads_to_six_places() -> None:
     assert len(ways) == 6
     for place in re.findall(r"\]\(([^)#]+)[^)]*\)", README):
         assert (ROOT / place).is_file(), place
-    assert README.count("![") == 1
+    assert README.count("![") == 2
 
 
 def test_the_picture_of_the_readme_is_what_its_script_draws(
@@ -168,6 +174,16 @@ def test_the_picture_of_the_readme_is_what_its_script_draws(
     # which person gets which report may differ with the last bits of a design
     assert drawn.count("<circle") == pytest.approx(shown.count("<circle"), abs=10)
     assert re.findall("<text.*?</text>", drawn) == re.findall("<text.*?</text>", shown)
+
+
+def test_heat_maps_are_those_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second picture of the README, and the table of its page."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    maps = pytest.importorskip("heat_maps")
+    store = maps.Store(maps.RESULTS)
+    assert maps.drawn(store) == maps.FIGURE.read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    assert all(line in page for line in maps.table(store).splitlines()[2:])
 
 
 def _without_numbers(text: str) -> str:
@@ -354,6 +370,13 @@ def test_make_has_what_the_documents_call() -> None:
     assert {"setup", "test", "check", "docs"} <= called <= targets
 
 
+@functools.cache
+def functions_of(path: str) -> set[str]:
+    """Names of the functions and methods of a file."""
+    made = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(made) if isinstance(node, ast.FunctionDef)}
+
+
 def test_every_test_that_the_page_of_defects_names_is_there() -> None:
     rows = re.findall(r"^\|(.*)\|$", (ROOT / "docs" / "defects.md").read_text("utf-8"), re.M)
     rows = [row for row in rows if "---" not in row and not row.startswith(" what was wrong ")]
@@ -366,6 +389,4 @@ def test_every_test_that_the_page_of_defects_names_is_there() -> None:
         assert named, row
         assert tests == ", ".join(f"`{path}::{name}`" for path, name in named)
         for path, name in named:
-            made = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-            functions = {n.name for n in ast.walk(made) if isinstance(n, ast.FunctionDef)}
-            assert name in functions, (path, name)
+            assert name in functions_of(path), (path, name)

@@ -108,7 +108,7 @@ def own_probabilities(mesh, matrix, points):
 @pytest.mark.parametrize("apart", [None, 1e-9])
 def test_pairs_of_points(design, apart):
     rng = np.random.default_rng(0)
-    x, y = rng.uniform(1e-6, 4 - 1e-6, (2, 100_000, 2))
+    x, y = rng.uniform(1e-6, 4 - 1e-6, (2, 30_000, 2))
     if apart is not None:
         angle = rng.random(len(x)) * 2 * np.pi
         y = x + apart * np.column_stack([np.cos(angle), np.sin(angle)])

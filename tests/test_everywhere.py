@@ -85,7 +85,7 @@ def own_probabilities(mechanism, points):
 
 def test_random_pairs_of_points(half):
     rng = np.random.default_rng(0)
-    x, y = rng.uniform(0, 4, (2, 100_000, 2))
+    x, y = rng.uniform(0, 4, (2, 30_000, 2))
     p, q = own_probabilities(half, x), own_probabilities(half, y)
     limit = np.exp(0.5 * np.hypot(*(x - y).T))[:, None]
     assert (p <= limit * q * (1 + 1e-12)).all()

@@ -64,8 +64,8 @@ def written_out(limits):
     rules = [cp.sum(p, axis=1) == 1, *limits(at)]
     for corners in MESH.triangles:
         slope = np.linalg.inv(np.column_stack([MESH.vertices[corners], np.ones(3)]))[:2]
-        for v, o in itertools.product(corners, range(9)):
-            rules.append(cp.norm(slope @ p[corners, o]) <= EPSILON * p[v, o])
+        steep = cp.norm(slope @ p[corners], axis=0)
+        rules += [steep <= EPSILON * p[v] for v in corners]
     goal = cp.Minimize(cp.sum(cp.multiply(PRIOR[:, None] * APART, at)))
     return cp.Problem(goal, rules).solve(solver="CLARABEL")
 
@@ -76,9 +76,8 @@ def distortion_of(at, apart, prior):
 
 def ratios(at, factor, window=None):
     for i, j in itertools.permutations(range(9), 2):
-        seen = range(9) if window is None else np.flatnonzero(window[i])
-        for o in seen:
-            yield at[i, o] <= factor[i, j] * at[j, o]
+        seen = slice(None) if window is None else np.flatnonzero(window[i])
+        yield at[i, seen] <= factor[i, j] * at[j, seen]
 
 
 CASES = {
@@ -427,7 +426,7 @@ def test_places_that_coincide_have_a_mechanism(beside) -> None:
     places = np.array([[0.0, 0], [2, 0], [1, 1], [1, 1]])
     cost = np.array([[0.0, 2], [1, 0], [1, 0], [3.5, 1]])
     domain = om.Domain(range(4), places)
-    for degree, epsilon in itertools.product((1, 2), (1e-6, 5.0, 40.0)):
+    for degree, epsilon in ((1, 1e-6), (2, 1e-6), (1, 5.0), (2, 40.0)):
         mesh = om.Mesh.grid((0, 0, 2, 2), 2.0, degree=degree)
         promise = om.MetricPrivacy(epsilon, E, everywhere=mesh)
         stated = om.Problem(
@@ -474,9 +473,13 @@ CONSTRAINS_NOTHING = {
 }
 
 
+@pytest.fixture(scope="module")
+def alone():
+    return om.solve(problem(), gap=1e-6)
+
+
 @pytest.mark.parametrize("name", CONSTRAINS_NOTHING)
-def test_what_every_mechanism_keeps_costs_nothing(name, tmp_path):
-    alone = om.solve(problem(), gap=1e-6)
+def test_what_every_mechanism_keeps_costs_nothing(alone, name, tmp_path):
     design = om.solve(problem(CONSTRAINS_NOTHING[name]), gap=1e-6)
     assert design.status == "optimal"
     assert design.loss == pytest.approx(alone.loss, rel=2e-6)

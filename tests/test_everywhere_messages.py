@@ -75,16 +75,21 @@ def test_the_least_epsilon_of_mechanisms_on_a_mesh() -> None:
     assert om.solve(problem(epsilon=found.lower), gap=1e-6).bound > 0.6
 
 
-@pytest.mark.parametrize("limit", [1e-6, 0.3])
-def test_too_small_an_epsilon_is_said_of_the_mechanisms_of_the_mesh(limit: float) -> None:
-    """A finer mesh may do: of mechanisms that are in no relation to a mesh nothing is said."""
+@pytest.mark.parametrize("limit", [1e-6, 0.3, None])
+def test_too_small_an_epsilon_is_said_of_the_mechanisms_of_the_mesh(limit: float | None) -> None:
+    """A finer mesh may do, where the bound of every mechanism does not exclude it."""
+    if limit is None:
+        limit = (DESIGN.lower_bound + DESIGN.bound) / 2
+    everywhere = limit < DESIGN.lower_bound * (1 - 1e-3)
     with pytest.raises(om.InfeasibleError) as caught:
         om.frontier.least_epsilon(problem(), limit, 0.1, 1)
-    assert "all mechanisms with these reports that are linear in every triangle" in str(
+    said = "all mechanisms with these reports that are linear in every triangle" in str(
         caught.value
     )
+    assert said is not everywhere
+    assert "of all mechanisms with these reports" in str(caught.value)
     assert "no mechanism" not in str(caught.value)
-    assert "finer mesh" in caught.value.remedy
+    assert ("finer mesh" in caught.value.remedy) is not everywhere
     with pytest.raises(om.InfeasibleError) as caught:
         om.frontier.least_epsilon(FINITE, 1e-6, 0.1, 1)
     assert "of all mechanisms with these reports is proved to exceed" in str(caught.value)

@@ -9,15 +9,19 @@ polynomials.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import optmech_audit as audit
 import oracle
 import pytest
 import scipy.sparse as sp
+from altered_regions import altered
 from referee import composition, odds
 from scipy.optimize import linprog
 
@@ -484,3 +488,70 @@ def test_a_brief_promise_says_what_it_is_per(unit: str, per: str) -> None:
     places = om.Domain("abc", points=[[0, 0], [1, 0], [3, 0]], unit=unit)
     design = om.solve(om.Problem(om.Prior.uniform(places), E, constraints=[om.MetricPrivacy(1, E)]))
     assert f"ε = 1{per}" in design.promise.brief
+
+
+def _infeasible(limit: float, mesh: str, objective: str = "expected_loss") -> om.Design:
+    """Less loss than there is, at the vertices of a mesh already or on this mesh alone."""
+    given: Any = om.Mesh.grid((0, 0, 2, 2), 1) if mesh == "region" else om.Mesh.line(0, 2, 3)
+    kind = om.DifferentialPrivacy if mesh == "line, differential" else om.MetricPrivacy
+    wanted = [kind(2, everywhere=given), om.LossBound(limit)]
+    prior = om.Prior.uniform(given.domain)
+    return om.solve(om.Problem(prior, E, constraints=wanted, objective=objective))
+
+
+@pytest.mark.parametrize(
+    ("mesh", "limit", "objective", "everywhere"),
+    [
+        ("line", 0.2, "expected_loss", True),
+        ("line", 0.2, "worst_loss", True),
+        ("line", 0.4, "expected_loss", False),
+        ("line, differential", 0.2, "expected_loss", True),
+        ("line, differential", 0.2, "worst_loss", True),
+        ("region", 0.2, "expected_loss", True),
+        ("region", 0.7, "expected_loss", False),
+    ],
+)
+def test_no_finer_mesh_is_named_where_the_vertices_alone_refute_all(
+    mesh: str, limit: float, objective: str, everywhere: bool, tmp_path: Path
+) -> None:
+    """Whether a program over the vertices, written here, has a mechanism decides what is said."""
+    design = _infeasible(limit, mesh, objective)
+    problem, secrets = design.problem, design.problem.secrets
+    apart = om.distances.euclidean()(secrets, secrets)
+    powers = np.exp(2.0 * (apart if mesh != "line, differential" else np.ones_like(apart)))
+    n, m = problem.loss_matrix.shape
+    rows = []
+    for i, j, o in itertools.product(range(n), range(n), range(m)):
+        if i != j:
+            row = np.zeros((n, m))
+            row[i, o], row[j, o] = 1, -powers[i, j]
+            rows.append(row.ravel())
+    cost = (problem.prior.weights[:, None] * problem.loss_matrix).ravel()
+    sums = np.kron(np.eye(n), np.ones(m))
+    least = linprog(cost, np.array(rows), np.zeros(len(rows)), sums, np.ones(n)).fun
+    assert (least > limit) is everywhere
+    assert design.status == "infeasible"
+    design.save(tmp_path / "none.json")
+    again = om.load(tmp_path / "none.json")
+    assert again.reason == design.reason
+    audit.audit(str(tmp_path / "none.json"))
+    om.report(design, tmp_path / "none.html")
+    page = (tmp_path / "none.html").read_text(encoding="utf-8")
+    shown = dict(described(tmp_path / "none.json").more)["infeasible"]
+    for sentence in (design.reason, lead(design, "absolute"), shown, page):
+        assert ("on a finer mesh there may be one" in sentence) is not everywhere
+    assert ("no finer mesh helps" in design.reason) is everywhere
+    assert (facts_of(problem, design).among.form == "all") is everywhere
+
+    # a proof of every mechanism that proves nothing is refused by both judges
+    if not everywhere or mesh == "line":
+        own = json.loads((tmp_path / "none.json").read_text())["multipliers"]
+
+        def forged(body: Any) -> None:
+            body["outer"] = {"cells": None, "multipliers": {**own, "loss_limits": []}}
+
+        wrong = altered(tmp_path / "none.json", forged)
+        with pytest.raises(om.OptmechError):
+            om.load(wrong)
+        with pytest.raises(audit.Fault):
+            audit.audit(str(wrong))

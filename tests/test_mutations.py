@@ -43,10 +43,10 @@ def test_files_of_earlier_versions_pass(files: dict[str, bytes], tmp_path: Path)
 def test_the_checkers_agree_on_altered_files(
     files: dict[str, bytes], seed: int, tmp_path: Path
 ) -> None:
-    tally = run(files, 250, seed, tmp_path)
+    tally = run(files, 150, seed, tmp_path)
     assert not tally.wrong, "\n".join(tally.wrong)
-    assert tally.counts["accepted"] >= 10
-    assert tally.counts["refused"] >= 100
+    assert tally.counts["accepted"] >= 6
+    assert tally.counts["refused"] >= 60
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_checkers_agree_on_regions_and_cells(
     verdict = judge(tmp_path / "d.json")
     assert not verdict.check
     assert not verdict.audit
-    count = 20 if name == "degrees" else 60
+    count = 10 if name == "degrees" else 30
     tally = run({name: of_regions[name]}, count, 14, tmp_path)
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["refused"] >= count // 2
@@ -89,9 +89,9 @@ def test_the_checkers_agree_on_lines_and_roads(
     assert not verdict.check
     assert not verdict.audit
     assert not falsehood(content, json.loads(content))
-    tally = run({name: content}, 200, 15, tmp_path)
+    tally = run({name: content}, 80, 15, tmp_path)
     assert not tally.wrong, "\n".join(tally.wrong)
-    assert tally.counts["refused"] >= 100
+    assert tally.counts["refused"] >= 40
 
 
 @pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells"])

@@ -163,7 +163,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "target": lambda _: om.mechanisms.optimal_target([HOME, AWAY], KM, "ln 2"),
     "Rényi noise": lambda _: om.noise.rdp((2, 0.5), sensitivity=1, gap=0.1),
     "noise of pairs": lambda _: om.noise.for_pairs(1, sensitivity=1, gap=0.3),
-    "releases": lambda _: om.noise.for_releases(1, delta=1e-6, releases=3, sensitivity=1),
+    "releases": lambda _: om.noise.for_releases(1, delta=1e-3, releases=2, sensitivity=1),
     "composed": lambda _: om.noise.optimal(1, sensitivity=1, gap=0.1).privacy(3),
     "peers": lambda _: tuple(om.noise.peers(1, 0.0, sensitivity=1).values()),
     "packed": lambda folder: om.pack(CITY, folder / "d.omm"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,3 +79,28 @@ def test_results_have_cards_in_notebooks() -> None:
         assert f"<th style='text-align:left'>{name}</th>" in shown
         assert f"{getattr(value, name)}" in shown
         assert shown.count("<tr>") == len(value.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("unit", ["km", "years", ""])
+def test_limits_of_length_are_said_with_their_unit(unit: str, tmp_path: Path) -> None:
+    """Every constraint with a threshold, a radius or a limit on a loss; also read from a file."""
+    line, d = om.Domain.range(3, unit=unit), om.distances.euclidean()
+    stated = [
+        om.MetricPrivacy(1, d, 2.0, 1.5),
+        om.DifferentialPrivacy(1, (d, 2.0), 0.2),
+        om.Support.within(d, 2.0),
+    ]
+    problem = om.Problem(om.Prior.uniform(line), d, constraints=[*stated, om.LossBound(2.0)])
+    design = om.solve(problem)
+    design.save(tmp_path / "design.json")
+    for read in (problem, om.load(tmp_path / "design.json").problem):
+        said = [constraint.promise(read.space) for constraint in read.constraints]
+        # of a support files have the mask
+        for sentence in said[: 3 if read is problem else 2]:
+            assert f"2 {unit or 'units of euclidean distance'}" in sentence, sentence
+        assert said[3] == f"expected loss at most 2 {unit}".rstrip()
+    assert f"1.5 {unit or 'units of euclidean distance'} away" in said[0]
+    with pytest.raises(om.ProblemError, match=f"lies within 0.5 {unit or 'by the distance'}"):
+        om.mechanisms.restricted_laplace(
+            line, 1, 0.5, observables=om.Domain(["a"], [[0.7]], unit=unit)
+        )

@@ -316,7 +316,7 @@ def test_other_promises_are_refused_before_anything_is_searched() -> None:
     goal = om.MinimizeVariance()
     stated = om.Problem(
         om.Prior.uniform(line), E, objective=goal,
-        constraints=[om.MetricPrivacy(1, E), om.DistortionPrivacy(0.1, E)],
+        constraints=[om.MetricPrivacy(1, E), om.constraints.Bias(0.1, [0, 1, 2], [0, 1, 2])],
     )  # fmt: skip
     with pytest.raises(om.ProblemError, match="likelihood ratios"):
         om.solve(stated)

@@ -236,7 +236,7 @@ def test_every_kind_is_answered_or_refused_in_words(
 
 
 CHECKED = [(name, at) for name, at in TAKEN if is_asked(parameters(FUNCTIONS[name])[at])]
-ODD: tuple[Any, ...] = (None, 3, "text", {}, [], [[]], math.nan, 10**400)
+ODD: tuple[Any, ...] = (None, 1, "text", {}, [], [[]], math.nan, 10**400)
 INNER = {
     "build", "built", "load", "of", "of_body", "of_document", "opened", "enclosed", "drawn",
     "of_dict", "figures_of", "gap_to", "reports", "PackedMechanism", "PackedEverywhere",
@@ -255,6 +255,8 @@ def test_no_argument_ends_in_an_error_of_somebody_else(
     for at, parameter in parameters(FUNCTIONS[name]).items():
         named = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         for value in ODD if whole and named and at != "self" else ():
+            if value is None and parameter.default is None:
+                continue
             # a call may wait for what never comes, such as a report of each of 10^400
             with suppress(om.OptmechError):
                 FUNCTIONS[name](**(right | {at: value}))

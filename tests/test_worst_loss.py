@@ -328,3 +328,85 @@ def test_a_statement_with_segments_that_cannot_be_meant_is_refused() -> None:
     ):
         with pytest.raises(om.VerificationError, match="segments"):
             lower_bound(replace(statement, segments=wrong), Multipliers())
+
+
+TINY = [0.0, 5e-324, 1e-320, 1e-300, 2.0**-801, 2.0**-799, 2.0**-101, 2.0**-100, 2.0**-99, 1e-9]
+
+
+def judged_alike(path: Path) -> bool:
+    """Whether both judges take a file; they must not differ."""
+    try:
+        mine = om.check(path).passed
+    except om.OptmechError:
+        mine = False
+    try:
+        audit.audit(str(path))
+    except audit.Fault:
+        assert not mine
+        return False
+    assert mine
+    return True
+
+
+@pytest.mark.parametrize("where", ["one secret", "two secrets", "line"])
+def test_tiny_weights_of_the_worst_loss_prove_the_same_to_both_judges(
+    where: str, tmp_path: Path
+) -> None:
+    one = om.Domain(["a"]), om.Domain(["b", "c"])
+    two = om.Domain(["a", "b"])
+    problem = {
+        "one secret": lambda: om.Problem(
+            om.Prior.uniform(one[0]), [[1.0, 2.0]], one[1], objective="worst_loss"
+        ),
+        "two secrets": lambda: om.Problem(
+            om.Prior.uniform(two), [[0.5, 2.0], [2.0, 1.0]], two, objective="worst_loss",
+            constraints=[om.DifferentialPrivacy("ln 3")],
+        ),
+        "line": lambda: on_a_line([0, 0.5, 1], E, dp(1)),
+    }[where]()  # fmt: skip
+    path = tmp_path / "design.json"
+    om.solve(problem).save(path)
+    assert judged_alike(path)
+    taken = []
+    for tiny in TINY:
+
+        def weighed(body: Any, tiny: float = tiny) -> None:
+            """All multipliers times as much, which proves the same in exact numbers."""
+            given = body["multipliers"]
+            if given["objective"] is None:
+                given["objective"] = {"shape": [1, 1], "row": [0], "column": [0], "value": [1.0]}
+            for part in (given["objective"], given["ratio"]):
+                if part is not None:
+                    part["value"] = [v * tiny for v in part["value"]]
+
+        def blind(body: Any, tiny: float = tiny) -> None:
+            """The same, where nothing is claimed to be proved."""
+            weighed(body)
+            body["result"].update(bound=0.0, lower_bound=0.0, status="feasible")
+
+        taken.append(judged_alike(altered(path, weighed)))
+        assert judged_alike(altered(path, blind))
+    # multipliers that are cut to whole multiples of the least float prove less
+    assert taken[-1]
+    assert not any(taken[:6])
+
+
+def test_tiny_multipliers_prove_to_both_judges_alike_that_nothing_is_feasible(
+    tmp_path: Path,
+) -> None:
+    two = om.Domain(["a", "b"])
+    wanted = [om.DifferentialPrivacy("ln 3"), om.LossBound(0.2)]
+    problem = om.Problem(om.Prior.uniform(two), om.distances.hamming(), two, constraints=wanted)
+    path = tmp_path / "design.json"
+    om.solve(problem).save(path)
+    taken = []
+    for tiny in TINY:
+
+        def scaled(body: Any, tiny: float = tiny) -> None:
+            given = body["multipliers"]
+            given["ratio"]["value"] = [v * tiny for v in given["ratio"]["value"]]
+            given["loss_limits"] = [[v * tiny for v in part] for part in given["loss_limits"]]
+
+        taken.append(judged_alike(altered(path, scaled)))
+    assert taken[-1]
+    assert not any(taken[:4])

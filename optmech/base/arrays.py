@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.labels import refuse_unordered
+from optmech.base.numerals import are_numerals
 from optmech.base.read_only import locked
 from optmech.errors import ProblemError
 
@@ -128,6 +129,9 @@ def real_array(
         kinds = _types_in(value)
         masked = any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
         odd = any(issubclass(kind, _ODD) for kind in kinds)
+        if any(issubclass(kind, str | bytes) for kind in kinds):
+            entries = np.asarray(value, dtype=object).ravel().tolist()
+            odd = odd or not are_numerals([str(entry).strip() for entry in entries])
         array = None if odd or masked else np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ProblemError(words, where=where, remedy=remedy) from error

@@ -15,6 +15,7 @@ import math
 import os
 import re
 import secrets
+import shutil
 import signal
 import stat
 import sys
@@ -289,10 +290,13 @@ def settle_as(descriptor: int, found: os.stat_result | None) -> None:
 
 @contextmanager
 def removed_on_a_signal(beside: Path) -> Iterator[None]:
-    """Remove a file before the process ends by a signal that nobody else handles."""
+    """Remove a file or a folder before the process ends by a signal that nobody else handles."""
 
     def end(number: int, _: object) -> None:
-        beside.unlink(missing_ok=True)
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        else:
+            beside.unlink(missing_ok=True)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

@@ -23,11 +23,13 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import record
 from optmech.certificate.families.base import Trusted, known
+from optmech.certificate.families.limits import Distortion, LossLimit
 from optmech.certificate.families.ratio import PairMultipliers, everywhere, factors_of
-from optmech.certificate.lagrangian import Bound, Lagrangian, positive
+from optmech.certificate.lagrangian import LEAST_MARGIN, Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
-from optmech.certificate.variance import VarianceProof, variance_bound
+from optmech.certificate.variance import Limit, VarianceProof, variance_bound
+from optmech.exact.number import from_below
 
 
 @record
@@ -63,11 +65,26 @@ def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
     if statement.survey is not None:
         proof = multipliers.variance
-        limits = factors_of(statement)
-        value = -np.inf if proof is None else variance_bound(statement.survey, proof, limits)
+        value = -np.inf
+        if proof is not None:
+            factors = factors_of(statement)
+            value = variance_bound(statement.survey, proof, factors, limits_of(statement))
         return Bound(value, 0.0, value)
     lagrangian = lagrangian_of(statement, multipliers)
     return lagrangian.minimum()
+
+
+def limits_of(statement: Statement) -> tuple[Limit, ...]:
+    """What bounds on losses and on attacks say of columns."""
+    out = []
+    for family in known(statement):
+        if isinstance(family, LossLimit):
+            scale = np.ones(statement.secrets) if family.per_secret else statement.prior
+            most = family.most(statement)[1]
+            out.append(Limit(scale, family.loss.T, most, each=family.per_secret))
+        elif isinstance(family, Distortion):
+            out.append(Limit(family.prior, family.distance, family.least[0], guessed=True))
+    return tuple(out)
 
 
 def lagrangian_of(
@@ -88,9 +105,10 @@ def lagrangian_of(
 
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
-    without an objective bounds zero from below."""
+    without an objective bounds zero from below, and by more than what underflow may have lost."""
     lagrangian = lagrangian_of(statement, multipliers, objective=False)
-    return lagrangian.minimum().value
+    margin = lagrangian.minimum().value
+    return margin if margin > LEAST_MARGIN else min(margin, 0.0)
 
 
 def _add_objective(lagrangian: Lagrangian, given: Floats | None) -> None:
@@ -166,5 +184,5 @@ def multiplier_reason(statement: Statement, multipliers: Multipliers) -> str:
     parts = list(dict.fromkeys(filter(None, named)))
     return (
         f"{', '.join(parts) or 'the constraints'} cannot hold together: their combination with "
-        f"the recorded multipliers demands 0 >= {margin:.3g}. Relax at least one of them"
+        f"the recorded multipliers demands 0 >= {from_below(margin, 3)}. Relax at least one of them"
     )

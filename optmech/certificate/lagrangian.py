@@ -19,6 +19,10 @@ LARGEST = 2.0**100
 """Multipliers are cut to this: any numbers >= 0 are valid."""
 _TINY = 2.0**-900
 """Per entry, for what underflow may have lost: roundings of 2^-1075, times such a multiplier."""
+LEAST_WEIGHT = Fraction(1, 2**100)
+"""Of the objective: of weights that sum to less, what underflow may have lost is all there is."""
+LEAST_MARGIN = 2.0**-800
+"""Of a proof that nothing is feasible, for the same reason; both are rules of the audit, too."""
 _HUGE = 1e300
 """Terms of a row that is held sum to less, or prove nothing."""
 _MARGINS = 3
@@ -128,10 +132,15 @@ class Lagrangian:
         return value, off + 2.0**-1000 * (size + around).sum(axis=1) + _TINY
 
     def _value(self, low: Floats) -> float:
-        if not (np.isfinite(low).all() and self.weight > 0):
+        if not np.isfinite(low).all():
             return -math.inf
-        total = Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)) + self.constant
-        return values.rounded_down(total / self.weight)
+        return self.bound(Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)))
+
+    def bound(self, least: Fraction) -> float:
+        """What the rows' sum and the constant say of the objective."""
+        if self.weight < LEAST_WEIGHT:
+            return -math.inf
+        return values.rounded_down((least + self.constant) / self.weight)
 
 
 def positive(value: Floats | float) -> Floats:

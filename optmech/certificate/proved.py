@@ -16,7 +16,7 @@ from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import Figures, relative_gap, status_of
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.codec import Codec, amount, one_of, record
-from optmech.exact.number import rounded_down, rounded_up
+from optmech.exact.number import from_above, from_below, rounded_down, rounded_up
 from optmech.reading.sealed import (
     FORMATS,
     compressed,
@@ -187,15 +187,16 @@ class ProvedLoss(Proved, ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.promise}, {self.measured} {self.loss:.6g}, "
-            f"lower bound {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
+            f"lower bound {from_below(self.lower_bound)}, gap {from_above(self.gap, 2)}, "
+            f"{self.status})"
         )
 
     def _repr_html_(self) -> str:
         facts: list[tuple[str, object]] = [
             ("promise", self.promise),
             (self.measured, f"{self.loss:.6g}"),
-            ("lower bound", f"{self.lower_bound:.6g}"),
-            ("gap", f"{self.gap:.2g}"),
+            ("lower bound", from_below(self.lower_bound)),
+            ("gap", from_above(self.gap, 2)),
         ]
         return card(self.heading, facts)
 

@@ -4,7 +4,10 @@ statistic")."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -40,16 +43,21 @@ class Survey(ReadOnly):
 
 class PieceProof(NamedTuple):
     """Multipliers of a piece of the cone of columns: "cone", all of it; "levels", of columns with
-    two values; "facet", of columns with v_i = f_ij v_j for its ``facet`` (i, j).
+    two values; "facet", of columns with v_i = f_ij v_j for its ``facet`` (i, j); "empty", where
+    rows say that there is no column.
 
     ``rows`` (p, 4) has pairs (i, j), (k, l) of rows f_ij v_j - v_i >= 0, and ``weight`` (p,) what
-    their products count. Of "levels" the secret numbered S is the lower value.
+    their products count. Of "levels" the secret numbered S is the lower value. ``label`` is whose
+    loss its columns have, and ``guess`` their best guess, where these count; then (S + u, S + u) is
+    the row that says that the guess u is no better.
     """
 
     form: str
     facet: tuple[int, int] | None
     rows: Ints
     weight: Floats
+    label: int | None = None
+    guess: int | None = None
 
 
 @record
@@ -59,7 +67,8 @@ class VarianceProof(ReadOnly):
     ``estimate`` (S, O) is near a left inverse of the matrix: what makes it one exactly is charged.
     ``pairs`` (p, 2) are the limited pairs of secrets that the bound rests on, any of those that
     there are. ``population`` (S,) is the one of the bound; ``inverse`` (S, S) and ``prices`` (S,)
-    are T and λ of the theorem.
+    are T and λ of the theorem, and ``charges`` (q,) what the limits count: of every ``Limit`` in
+    their order one number, or one for every secret.
     """
 
     estimate: Floats
@@ -68,6 +77,28 @@ class VarianceProof(ReadOnly):
     prices: Floats
     pairs: Ints
     pieces: tuple[PieceProof, ...]
+    charges: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+class Limit(NamedTuple):
+    """Σ_o Σ_s scale[s] table[k][s] v_o[s] <= most, k the label of o, or the same of ``each`` s; or,
+    where ``guessed``, >= most of the best guess k of every column."""
+
+    scale: Floats
+    table: Floats
+    most: Fraction
+    each: bool = False
+    guessed: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many numbers it is charged with."""
+        return len(self.scale) if self.each else 1
+
+    def row(self, k: int) -> list[Fraction]:
+        """What a column of a label counts, by secrets, exactly."""
+        own = zip(self.scale.tolist(), self.table[k].tolist(), strict=True)
+        return [Fraction(a) * Fraction(b) for a, b in own]
 
 
 class Dyadic(NamedTuple):
@@ -80,6 +111,12 @@ class Dyadic(NamedTuple):
     def of(cls, values: Floats) -> Dyadic:
         rows, bits = integers(np.atleast_2d(values))
         return cls(flint.fmpz_mat(rows), bits)
+
+    @classmethod
+    def exactly(cls, rows: list[list[Fraction]]) -> Dyadic:
+        """Of sums of products of floats."""
+        bits = max((v.denominator.bit_length() - 1 for row in rows for v in row), default=0)
+        return cls(flint.fmpz_mat([[int(v * (1 << bits)) for v in row] for row in rows]), bits)
 
     def __matmul__(self, other: Dyadic) -> Dyadic:
         return Dyadic(self.whole * other.whole, self.bits + other.bits)
@@ -206,10 +243,13 @@ def _spread(population: Dyadic, gram: Dyadic) -> Fraction:
     return (population @ gram @ population.turned).trace
 
 
-def variance_bound(survey: Survey, proof: VarianceProof, limits: Floats) -> float:
+def variance_bound(
+    survey: Survey, proof: VarianceProof, factors: Floats, limits: Sequence[Limit] = ()
+) -> float:
     """What no mechanism's variance can be below, as the multipliers prove; -inf where they prove
-    nothing. ``limits`` (S, S) are at least what ratios of pairs may be, inf without a limit."""
-    n = len(limits)
+    nothing. ``factors`` (S, S) are at least what ratios of pairs may be, inf without a limit;
+    ``limits`` are of sums over reports."""
+    n = len(factors)
     prior = proof.population
     stated = survey.population
     if stated is not None:
@@ -217,27 +257,88 @@ def variance_bound(survey: Survey, proof: VarianceProof, limits: Floats) -> floa
             return -math.inf
     elif sum(map(Fraction, prior.tolist()), Fraction()) != 1:
         return -math.inf
-    if (prior < 0).any() or (proof.prices[prior == 0] < 0).any():
+    given = _charged(proof.charges, limits)
+    if (prior < 0).any() or given is None:
         return -math.inf
     factor = np.full((n, n), np.inf)
-    factor[proof.pairs[:, 0], proof.pairs[:, 1]] = limits[tuple(proof.pairs.T)]
-    if not complete(factor, proof.pieces):
+    factor[proof.pairs[:, 0], proof.pairs[:, 1]] = factors[tuple(proof.pairs.T)]
+    guessed = [
+        limit for limit, price in zip(limits, given, strict=True) if limit.guessed and price[0]
+    ]
+    if len(guessed) > 1 or not _covered(factor, proof.pieces, limits, guessed):
         return -math.inf
     gram, inverse = gram_of(survey), Dyadic.of(proof.inverse)
-    outer = Dyadic.of(proof.prices[:, None]) @ Dyadic.of(prior[None])
-    both = Dyadic(outer.whole + outer.whole.transpose(), outer.bits)
-    slack = Dyadic(both.whole, both.bits + 1) - inverse @ gram @ inverse.turned
-    if not all(_holds(slack, piece, factor, n) for piece in proof.pieces):
-        return -math.inf
+    curve = inverse @ gram @ inverse.turned
+    for piece in proof.pieces:
+        prices = _prices(proof.prices, piece, limits, given)
+        if any(v < 0 and not w for v, w in zip(prices, prior.tolist(), strict=True)):
+            return -math.inf
+        outer = Dyadic.exactly([[v] for v in prices]) @ Dyadic.of(prior[None])
+        turned = Dyadic(outer.whole + outer.whole.transpose(), outer.bits + 1)
+        if not _holds(turned - curve, piece, factor, n, guessed[0] if guessed else None):
+            return -math.inf
     value = 2 * (inverse @ gram).trace - sum(map(Fraction, proof.prices.tolist()), Fraction())
+    for limit, price in zip(limits, given, strict=True):
+        value += sum(price) * (limit.most if limit.guessed else -limit.most)
     return rounded_down(value - _spread(Dyadic.of(prior[None]), gram))
+
+
+def _charged(charges: Floats, limits: Sequence[Limit]) -> list[list[Fraction]] | None:
+    """The numbers >= 0 of every limit; all 0 where none are given, None where others are."""
+    counts = [limit.count for limit in limits]
+    if not len(charges):
+        return [[Fraction()] * count for count in counts]
+    if len(charges) != sum(counts) or not np.isfinite(charges).all():
+        return None
+    ends = np.cumsum([0, *counts]).tolist()
+    exact = [max(Fraction(v), Fraction()) for v in charges.tolist()]
+    return [exact[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def _prices(
+    prices: Floats, piece: PieceProof, limits: Sequence[Limit], given: list[list[Fraction]]
+) -> list[Fraction]:
+    """λ of the columns of a piece: with what a label's loss costs, less what a guess misses."""
+    out = list(map(Fraction, prices.tolist()))
+    for limit, charge in zip(limits, given, strict=True):
+        k = piece.guess if limit.guessed else piece.label
+        if k is not None and any(charge):
+            sign = -1 if limit.guessed else 1
+            own = zip(limit.row(k), charge * (1 if limit.each else len(out)), strict=True)
+            out = [v + sign * a * y for v, (a, y) in zip(out, own, strict=True)]
+    return out
+
+
+def _covered(
+    factor: Floats, pieces: tuple[PieceProof, ...], limits: Sequence[Limit], guessed: list[Limit]
+) -> bool:
+    """Whether every column that counts lies in a piece: extreme rays, or all where guesses count,
+    of every label and every best guess."""
+    losses = [limit.table for limit in limits if not limit.guessed]
+    count = len(losses[0]) if losses else 0
+    if any(p.label is not None and not 0 <= p.label < count for p in pieces):
+        return False
+    guesses: Sequence[int | None] = range(len(guessed[0].table)) if guessed else [None]
+    if guessed and any(p.form not in ("cone", "empty") or p.guess not in guesses for p in pieces):
+        return False
+    if not guessed and any(p.form == "empty" for p in pieces):
+        return False
+    named = {k: tuple(table[k].tobytes() for table in losses) for k in range(count)}
+    plain = tuple(p for p in pieces if p.label is None)
+    kinds = set(named.values()) or {()}
+    for kind in kinds:
+        own = plain + tuple(p for p in pieces if p.label is not None and named[p.label] == kind)
+        for t in guesses:
+            if not complete(factor, tuple(p for p in own if t is None or p.guess == t)):
+                return False
+    return True
 
 
 def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:
     """Whether every extreme ray of the columns lies in a piece. A proof of fewer is none."""
     forms = {piece.form for piece in pieces}
     n = len(factor)
-    if forms == {"cone"}:
+    if forms in ({"cone"}, {"empty"}):
         return True
     if forms == {"levels"}:
         off = factor[~np.eye(n, dtype=bool)]
@@ -261,8 +362,19 @@ def limited(factor: Floats) -> Bools:
     return np.isfinite(factor) & ~np.eye(len(factor), dtype=bool)
 
 
-def _holds(slack: Dyadic, piece: PieceProof, factor: Floats, n: int) -> bool:
+def _holds(
+    slack: Dyadic, piece: PieceProof, factor: Floats, n: int, guessed: Limit | None = None
+) -> bool:
     """Whether the slack, less what the piece's products take, is positive semidefinite on it."""
+    if piece.guess is not None and guessed is not None:
+        rows, table = _products(piece, factor, n, guessed)
+        if piece.form == "empty":
+            sums = [sum(table[k][k] * row[s] for k, row in enumerate(rows)) for s in range(n)]
+            return max(sums) < 0
+        if not rows:
+            return is_positive(slack)
+        basis = Dyadic.exactly(rows)
+        return is_positive(slack - (basis.turned @ Dyadic.exactly(table) @ basis))
     size = n
     if piece.form == "levels":
         size = n + 1
@@ -301,6 +413,38 @@ def _holds(slack: Dyadic, piece: PieceProof, factor: Floats, n: int) -> bool:
     if piece.facet is not None:
         rest = _on_facet(rest, *piece.facet, float(factor[piece.facet]))
     return is_positive(rest)
+
+
+def _products(
+    piece: PieceProof, factor: Floats, n: int, guessed: Limit
+) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+    """A and N of the rows of ratios, and of guesses that are no better than the piece's."""
+    assert piece.guess is not None
+    own, errors = guessed.row(piece.guess), guessed.table
+    places: dict[tuple[int, int], int] = {}
+    rows: list[list[Fraction]] = []
+    used = []
+    for ends, weight in zip(piece.rows.tolist(), piece.weight.tolist(), strict=True):
+        both = []
+        for i, j in (ends[:2], ends[2:]):
+            row: list[Fraction] | None = None
+            if i == j and 0 <= i - n < len(errors):
+                row = [a - b for a, b in zip(guessed.row(i - n), own, strict=True)]
+            elif i != j and max(i, j) < n and np.isfinite(factor[i, j]):
+                row = [Fraction()] * n
+                row[i], row[j] = Fraction(-1), Fraction(float(factor[i, j]))
+            if row is not None:
+                if (i, j) not in places:
+                    places[i, j] = len(rows)
+                    rows.append(row)
+                both.append(places[i, j])
+        if len(both) == 2 and 0 < weight < math.inf:
+            used.append((*both, Fraction(weight)))
+    table = [[Fraction()] * len(rows) for _ in rows]
+    for a, b, value in used:
+        table[a][b] += value / 2
+        table[b][a] += value / 2
+    return rows, table
 
 
 def _on_facet(form: Dyadic, i: int, j: int, factor: float) -> Dyadic:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from argparse import Namespace
-from collections.abc import Mapping
-from fractions import Fraction
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from optmech.base.numerals import float_of_text, fraction_of_text, int_of_text
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.designs.design import Design
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
     from optmech.spaces.mesh import Mesh
@@ -55,7 +56,21 @@ DRAW_SEED = {
 
 
 _PLACE = re.compile(r"(?P<place>.+?)(:(?P<type>int|float))?(=(?P<default>.*))?")
-_TYPES = {"int": int, "float": float}
+
+
+def _typed(kind: str, read: Callable[[str], float]) -> Callable[[str], float]:
+    """The type of an option whose text is a number, in the words of ``argparse``."""
+
+    def typed(text: str) -> float:
+        try:
+            return read(text)
+        except ValueError:
+            raise ArgumentTypeError(f"invalid {kind} value: {text!r}") from None
+
+    return typed
+
+
+_TYPES = {"int": _typed("int", int_of_text), "float": _typed("float", float_of_text)}
 
 
 def add_arguments(parser: Any, arguments: Mapping[str, Any]) -> None:
@@ -92,12 +107,17 @@ def read_input(args: Namespace) -> tuple[Problem, Mechanism]:
 def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     """The problem and the mechanism, from a path and, for a matrix, that or the name of its
     problem."""
+    return read_solved(path, stated)[:2]
+
+
+def read_solved(path: str, stated: str | None) -> tuple[Problem, Mechanism, Design | None]:
+    """The same, and the design where that is what the file holds."""
     if stated is not None:
         from optmech.exchange.matrices import read_matrix
         from optmech.files import read_problem
 
         problem = read_problem(stated).problem
-        return problem, read_matrix(path, problem.secrets, problem.observables)
+        return problem, read_matrix(path, problem.secrets, problem.observables), None
     if Path(path).suffix.lower() in (".csv", ".npy", ".nc", ".parquet"):
         raise ProblemError(
             f"{path}: a matrix needs its problem",
@@ -107,7 +127,7 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     from optmech.designs.design import Design
 
     design = Design.load(path)
-    return design.problem, design.mechanism
+    return design.problem, design.mechanism, design
 
 
 def released_mechanism(path: str, name: str | None) -> Mechanism:
@@ -177,9 +197,9 @@ def point(text: str, mesh: Mesh | None = None) -> Any:
         remedy = "Give a number" if line else "Give two labels and a share, as a,b,1/2"
     try:
         if len(before) == wanted and len(text) <= 200:
-            share = Fraction(last.strip())
+            share = fraction_of_text(last)
             if mesh is None or not network:
-                return Fraction(before[0].strip()), share
+                return fraction_of_text(before[0]), share
             ends = [find_label(mesh.domain, name.strip()) for name in before]
             return (*ends, share) if ends else share
     except (ValueError, ZeroDivisionError):

@@ -26,7 +26,7 @@ from optmech.base.storage import (
 )
 from optmech.base.watch import Ticker, is_terminal
 from optmech.errors import OptmechError, ProblemError
-from optmech.exact.number import Interval
+from optmech.exact.number import Interval, from_above, from_below
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
@@ -166,18 +166,22 @@ def promises(name: str, found: Iterable[Measured]) -> Iterator[Grid]:
         yield Grid((name, "promised", "measured"), rows, right=(1, 2))
 
 
-def number(value: float) -> str:
-    """A number with nine significant digits, or the word for what it is instead."""
+def number(value: float, side: int = 0) -> str:
+    """A number with nine significant digits, or the word for what it is instead; of a bound from
+    below (``side`` -1) or from above (1) no more or less than it."""
     if math.isnan(value):
         return "unknown"
-    return "infinite" if math.isinf(value) else f"{value:.9g}"
+    if math.isinf(value):
+        return "infinite"
+    sided = {-1: from_below, 1: from_above}.get(side)
+    return f"{value:.9g}" if sided is None else sided(value, 9)
 
 
 def either(value: float | Interval) -> str:
     """A number, or one that is known to lie between two."""
     if not isinstance(value, Interval):
         return number(value)
-    low, high = number(value.lower), number(value.upper)
+    low, high = number(value.lower, -1), number(value.upper, 1)
     return low if low == high else f"{low} to {high}"
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.analysis.counts import Counts, counts_of
 from optmech.analysis.surveys import Estimate, estimated
@@ -29,6 +30,7 @@ from optmech.designs.promise import (
     promise_of,
 )
 from optmech.errors import InfeasibleError, ProblemError
+from optmech.exact.number import from_above, from_below
 from optmech.exact.numerators import Numerators
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.reading.sealed import DESIGN
@@ -37,6 +39,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network, refuse_network
+from optmech.spaces.statistics import as_statistic, statistic_matrix
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
@@ -159,7 +162,7 @@ class Design(Proved):
         figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
             f"Design({title}{self.status}, {checked}, {size}, {promised}{figures}, "
-            f"gap {self.gap:.2g}, "
+            f"gap {from_above(self.gap, 2)}, "
             f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
 
@@ -169,22 +172,28 @@ class Design(Proved):
         loss = f"{self.loss:.6g}{unit_after(problem, problem.loss)}"
         if isinstance(goal, MaximizeDistortion):
             unit = unit_after(problem, goal.distance)
-            found = [("distortion", self.objective), ("upper bound", self.bound)]
+            found = [
+                ("distortion", f"{self.objective:.6g}"),
+                ("upper bound", from_above(self.bound)),
+            ]
         elif isinstance(goal, MinimizeVariance):
             unit = ""
-            found = [("variance", self.objective), ("lower bound", self.bound)]
+            found = [("variance", f"{self.objective:.6g}"), ("lower bound", from_below(self.bound))]
         elif isinstance(goal, MinimizeLeakage):
             unit = ""
-            found = [("leakage", self.objective), ("lower bound", self.bound)]
+            found = [("leakage", f"{self.objective:.6g}"), ("lower bound", from_below(self.bound))]
         elif self.mesh is not None:
-            every = f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g} to it"
+            every = (
+                f"{from_below(self.lower_bound)} for every mechanism, "
+                f"gap {from_above(self.total_gap, 2)} to it"
+            )
             region = f"{len(self.mesh)} vertices, degree {self.mesh.degree}"
             if isinstance(self.mesh, Network):
                 region = self.mesh.words
             return [("loss", loss), ("at every point of", region), ("lower bound", every)]
         else:
-            return [("loss", loss), ("lower bound", f"{self.lower_bound:.6g}")]
-        return [*((name, f"{value:.6g}{unit}") for name, value in found), ("loss", loss)]
+            return [("loss", loss), ("lower bound", from_below(self.lower_bound))]
+        return [*((name, f"{value}{unit}") for name, value in found), ("loss", loss)]
 
     def _repr_html_(self) -> str:
         problem = self.problem
@@ -200,7 +209,7 @@ class Design(Proved):
         facts += [
             ("best guess", guess_words(self.mechanism, problem.prior)),
             *self._figures(),
-            ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
+            ("gap" if self.mesh is None else "gap on this mesh", from_above(self.gap, 2)),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
         ]
         return card(title, facts)
@@ -244,11 +253,12 @@ class Design(Proved):
         self._require_survey()
         return self.bound
 
-    def estimate(self, counts: Counts) -> Estimate:
+    def estimate(self, counts: Counts, statistic: ArrayLike | str | None = None) -> Estimate:
         """The statistic of those who reported, from how often each report came: ``.values``,
         ``.covariance`` and ``.interval(level)``.
 
         ``counts`` are an array in the order of ``problem.observables``, or a mapping over these.
+        Another ``statistic``, as of ``om.MinimizeVariance``, is estimated from the same reports.
         The estimate is unbiased, its variance the one that the file proves; ``.consistent()`` and
         ``om.estimate.prior`` are biased, and often nearer. Raises ProblemError on unusable counts,
         and where another objective was stated.
@@ -268,7 +278,10 @@ class Design(Proved):
         near = proof.estimate
         # exactly unbiased but for rounding, as the certificate has it
         near = np.asarray(np.linalg.solve(near @ self.mechanism.matrix.T, near), dtype=np.float64)
-        return estimated(survey.statistic, near, counts_of(counts, self.problem.observables))
+        rows = survey.statistic
+        if statistic is not None:
+            rows = statistic_matrix(as_statistic(statistic), self.problem.secrets)
+        return estimated(rows, near, counts_of(counts, self.problem.observables))
 
     def _require_survey(self) -> VarianceProof:
         proof = self.certificate.multipliers.variance

@@ -251,19 +251,22 @@ def encode_variance(proof: VarianceProof) -> Plain:
                 "facet": None if piece.facet is None else list(piece.facet),
                 "rows": piece.rows.ravel().tolist(),
                 "weight": piece.weight.tolist(),
+                **{k: own for k in _OF if (own := getattr(piece, k)) is not None},
             }
             for piece in proof.pieces
         ],
+        **({"charges": proof.charges.tolist()} if len(proof.charges) else {}),
     }
 
 
 _PROOF = ("estimate", "population", "inverse", "prices")
-_FORMS = ("cone", "levels", "facet")
+_OF = ("label", "guess")
+_FORMS = ("cone", "levels", "facet", "empty")
 
 
 def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
     """Read what ``encode_variance`` wrote. Raises ProblemError where shapes or types do not fit."""
-    require_keys(plain, {*_PROOF, "pairs", "pieces"}, WHERE)
+    require_keys(plain, {*_PROOF, "pairs", "pieces"}, WHERE, optional="charges")
     n, m = statement.secrets, statement.observables
     found: dict[str, Any] = {name: numbers(plain[name], n) for name in ("population", "prices")}
     for name, columns in (("estimate", m), ("inverse", n)):
@@ -274,11 +277,15 @@ def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
     if type(plain["pieces"]) is not list or len(pairs) % 2:
         raise ProblemError("pieces are no list, or a pair is incomplete", where=WHERE)
     found["pairs"] = pairs.reshape(-1, 2)
-    return VarianceProof(**found, pieces=tuple(_piece(part, n) for part in plain["pieces"]))
+    if "charges" in plain:
+        found["charges"] = numbers(plain["charges"])
+    return VarianceProof(**found, pieces=tuple(_piece(part, n, m) for part in plain["pieces"]))
 
 
-def _piece(part: Plain, n: int) -> PieceProof:
-    require_keys(part, {"form", "facet", "rows", "weight"}, WHERE)
+def _piece(part: Plain, n: int, m: int) -> PieceProof:
+    own = [key for key in _OF if type(part) is dict and key in part]
+    require_keys(part, {"form", "facet", "rows", "weight", *own}, WHERE)
+    of = {key: int(indices([part[key]], m if key == "label" else n)[0]) for key in own}
     form, facet = part["form"], part["facet"]
     if form not in _FORMS or (form == "facet") != (facet is not None):
         raise ProblemError("a piece is of no known form", where=WHERE)
@@ -288,11 +295,11 @@ def _piece(part: Plain, n: int) -> PieceProof:
         if len(own) != 2 or own[0] == own[1]:
             raise ProblemError("a facet is no pair of secrets", where=WHERE)
         ends = own[0], own[1]
-    rows = indices(part["rows"], n + (form == "levels"))
+    rows = indices(part["rows"], n + (n if "guess" in of else form == "levels"))
     weight = numbers(part["weight"])
     if len(rows) != 4 * len(weight):
         raise ProblemError("lists of a piece have different lengths", where=WHERE)
-    return PieceProof(form, ends, rows.reshape(-1, 4), weight)
+    return PieceProof(form, ends, rows.reshape(-1, 4), weight, **of)
 
 
 def _lists(statement: Statement) -> list[str]:

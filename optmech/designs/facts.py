@@ -14,7 +14,7 @@ import numpy as np
 
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.certificate.bound import support_reason
+from optmech.certificate.bound import infeasibility_margin, support_reason
 from optmech.certificate.families import Fixed, known
 from optmech.designs.stated import Stated, promises_of
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
@@ -24,7 +24,7 @@ from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
-    from optmech.designs.design import Design
+    from optmech.designs.design import Design, OuterProof
 
 Form = Literal["all", "linear", "coefficients"]
 """Mechanisms of every form; those that are linear on every segment or triangle of a mesh; the
@@ -126,19 +126,34 @@ def facts_of(problem: Problem, design: Design | None = None) -> Facts:
     among = _among(problem)
     every, cells = (None, None) if design is None else _every(design, among)
     if design is not None and design.exact is None:
-        among = infeasible_among(problem)
+        among = infeasible_among(problem, design.certificate.outer)
     return Facts(promises_of(problem), _aim(problem), among, every, cells)
 
 
-def infeasible_among(problem: Problem) -> Among:
+def infeasible_among(problem: Problem, outer: OuterProof | None = None) -> Among:
     """The mechanisms none of which keeps all constraints of an infeasible problem: of every form
-    where arithmetic alone shows it; ratios between rows held fixed are those of a mesh."""
+    where arithmetic alone shows it, or what every mechanism keeps at the vertices; ratios between
+    rows held fixed are those of a mesh."""
     among, statement = _among(problem), problem.statement
     if among.form == "all":
         return among
     free = (part for part in known(statement) if not isinstance(part, Fixed))
     sure = any(part.impossible(statement) for part in free) or bool(support_reason(statement))
-    return Among("all", keeps=among.keeps) if sure else among
+    return Among("all", keeps=among.keeps) if sure or refuted(problem, outer) else among
+
+
+def refuted(problem: Problem, outer: OuterProof | None) -> bool:
+    """Whether no mechanism of any form keeps the constraints of an infeasible problem on a mesh: by
+    a proof at its vertices alone, or where the program of a line or roads is itself one of these
+    (promises that do not depend on the form between vertices)."""
+    from optmech.designs.outer import is_large, outer_network
+
+    if problem.mesh is None or (outer is not None and outer.cells is not None):
+        return False
+    own = isinstance(problem.mesh, Network) and not is_large(problem)
+    if own and outer_network(problem) is None:
+        return outer is None
+    return outer is not None and infeasibility_margin(outer.statement, outer.multipliers) > 0
 
 
 def _aim(problem: Problem) -> Aim:

@@ -31,6 +31,7 @@ from optmech.designs.encoding import (
     encode_problem,
     encode_result,
 )
+from optmech.designs.facts import refuted
 from optmech.designs.notes import about_bounds, design_notes, threshold_notes
 from optmech.designs.promise import claims_of, measure_approximations
 from optmech.designs.sentences import infeasible_words
@@ -110,6 +111,9 @@ def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = math.nan
     unproved = "the file says that the problem is infeasible and has no proof of it"
     missing = [] if design.reason else [unproved]
+    outer = design.certificate.outer
+    if outer is not None and not refuted(design.problem, outer):
+        missing.append("the file has a proof for every mechanism that proves nothing")
     if any(map(math.isfinite, design.figures[:-1])):
         missing.append("the file has figures of a mechanism, and none is feasible")
     status = "failed" if missing else design.status
@@ -176,7 +180,8 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
         notes = design_notes(problem, matrix)
         approximations = measure_approximations(problem, matrix)
         gap = relative_gap(statement.sign * stated.objective, statement.sign * stated.bound)
-    else:
+    outer = _decode_outer(body[_OUTER], problem) if _OUTER in body else None
+    if exact is None:
         checks, notes, approximations, gap = (), problem.notes, (), math.nan
         # proved here, or empty
         reason = (
@@ -184,12 +189,10 @@ def decode(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
             or support_reason(statement)
             or multiplier_reason(statement, multipliers)
         )
-        reason = reason and infeasible_words(problem, reason)
-    bound, outer = lower_bound(statement, multipliers), None
-    if _OUTER in body:
-        outer = _decode_outer(body[_OUTER], problem)
-        if problem.mesh is None and outer.bound.proved > bound.value:
-            bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
+        reason = reason and infeasible_words(problem, reason, outer)
+    bound = lower_bound(statement, multipliers)
+    if outer is not None and problem.mesh is None and outer.bound.proved > bound.value:
+        bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
     # what follows from the file's problem, and what else the file says, marked as that
     others = (_marked(note) for note in stated.notes if note not in notes)
     design = Design(

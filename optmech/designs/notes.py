@@ -15,6 +15,7 @@ from optmech.certificate.statement import Statement
 from optmech.designs.design import Design
 from optmech.designs.facts import facts_of
 from optmech.designs.sentences import UNKNOWN, all_words
+from optmech.exact.number import from_above, from_below
 from optmech.problem import Problem
 from optmech.problem.segments import is_known_between
 
@@ -76,7 +77,7 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     if facts.aim.lower != "objective":
         said = f"; the lower bound is on the {facts.aim.lower}"
         if facts.aim.lower == "nothing":
-            figures = f"{design.objective:.6g}, at least {design.bound:.6g}"
+            figures = f"{design.objective:.6g}, at least {from_below(design.bound)}"
             said = f": {figures}. Of the loss no bound is claimed"
         return (f"status, gap and bound are of {facts.aim.quantity}{said}",)
     if design.mesh is None:
@@ -85,8 +86,8 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
     # losses between vertices that count as linear are no losses of points
     what, of = ("the loss that counts", " of it") if facts.aim.counted else ("the loss", "")
     first = (
-        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved{of} "
-        f"for {all_words(facts.among)}"
+        f"the gap of {from_above(relative_gap(loss, design.bound), 2)} is to "
+        f"{from_below(design.bound)}, proved{of} for {all_words(facts.among)}"
     )
     every = facts.every
     worst = _about_worst(design.problem) if design.gradient is None else ()
@@ -102,8 +103,9 @@ def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
         by = f", by {facts.cells} cells of the {len(design.problem.secrets):,} places of the prior"
     above = relative_gap(loss, design.lower_bound)
     beyond = (
-        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point{beside}{by}: {what} is at most {above:.2g} of itself above it"
+        f"the lower bound of {from_below(design.lower_bound)} holds for every mechanism that is "
+        f"private at every point{beside}{by}: {what} is at most {from_above(above, 2)} of itself "
+        "above it"
     )
     return first, beyond, *worst
 
@@ -120,7 +122,7 @@ def threshold_notes(design: Design) -> tuple[str, ...]:
             )
         notes.append(
             f"constraints[{part.constraint}]: with its thresholds the design has "
-            f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; {repaired}"
+            f"ε = {from_above(part.epsilon, 9)} and not {part.promised_epsilon:.9g}; {repaired}"
         )
     return tuple(notes)
 

@@ -23,6 +23,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.objective import objective_value
 from optmech.certificate.proved import Claim
 from optmech.designs.stated import Stated, promises_of
+from optmech.exact.number import from_above
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.promised import EPSILON, Course, Measure, Promised, Scope
 from optmech.spaces.distances import evaluate
@@ -102,7 +103,7 @@ class Promise(Shown):
         per = f" {self.unit}" if self.unit else ""
         more = (
             f" Positions are moved to a lattice first, so that reports repeat: that counts as up "
-            f"to {slack:.3g}{per} more of distance, a factor of at most "
+            f"to {from_above(slack, 3)}{per} more of distance, a factor of at most "
             f"{at_most(self.epsilon * slack)}."
         )
         return replace(self, sentence=self.sentence + more, slack=self.slack + slack)
@@ -374,7 +375,7 @@ def _of_cells(
     sentence = (
         f"Between the centres of cells only: {rate}. Two positions next to each other, on both "
         f"sides of an edge between cells, are told apart by up to {at_most(most)} times (log ratio "
-        f"{most:.3g} at distance 0)"
+        f"{from_above(most, 3)} at distance 0)"
     )
     if violated is not None:
         sentence += f"; {100 * violated:.3g} % of random pairs of positions exceed ε"

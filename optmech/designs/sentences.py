@@ -9,8 +9,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from optmech.designs.design import Design, unit_after
+from optmech.designs.design import Design, OuterProof, unit_after
 from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
+from optmech.exact.number import from_above, from_below
 from optmech.problem import Problem
 
 _DIGITS = 2
@@ -18,6 +19,7 @@ _REPORTS = "with these reports"
 """The observables of the problem: others may lose less."""
 _COUNTED = "losses between vertices count as linear"
 _FINER = "on a finer mesh there may be one"
+_NONE_FINER = "no finer mesh helps"
 UNKNOWN = "no lower bound was looked for that holds for every mechanism"
 
 
@@ -88,11 +90,11 @@ def none_words(among: Among, private: bool = False) -> str:
     return f"{none} that {' and '.join(parts)}" if parts else none
 
 
-def infeasible_words(problem: Problem, reason: str) -> str:
+def infeasible_words(problem: Problem, reason: str, outer: OuterProof | None = None) -> str:
     """Why nothing is feasible, and of which mechanisms that is proved."""
-    among = infeasible_among(problem)
+    among = infeasible_among(problem, outer)
     if among.form == "all":
-        return reason
+        return reason if problem.mesh is None else f"{reason}; {_NONE_FINER}"
     return f"among {all_words(among, all_kept=False)}: {reason}; {_FINER}"
 
 
@@ -211,6 +213,14 @@ class Figure(NamedTuple):
     known: bool = True
     """False where no such number was proved."""
 
+    @property
+    def shown(self) -> str:
+        """The number, a bound on its side."""
+        if self.name == "upper bound":
+            return from_above(self.value)
+        bound = self.field in ("bound", "lower_bound")
+        return from_below(self.value) if bound else f"{self.value:.6g}"
+
 
 def figures(design: Design) -> Iterator[Figure]:
     """The loss, what is optimised, and what was proved of both. A bound says of which mechanisms,
@@ -250,10 +260,10 @@ def figure_words(figure: Figure) -> str:
     if not figure.known:
         return f"unknown ({figure.why})"
     unit = f" {figure.unit}" if figure.unit else ""
-    return f"{figure.value:.6g}{unit}{f' ({figure.why})' if figure.why else ''}"
+    return f"{figure.shown}{unit}{f' ({figure.why})' if figure.why else ''}"
 
 
 def figures_words(design: Design) -> str:
     """All figures that are known, in a line."""
-    known = (f"{own.name} {own.value:.6g}" for own in figures(design) if own.known)
+    known = (f"{own.name} {own.shown}" for own in figures(design) if own.known)
     return ", ".join(known)

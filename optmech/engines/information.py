@@ -28,6 +28,10 @@ _HELD = 1e-6
 """What may be missing of an equation that counts as held."""
 _SHORTEST = 1e-9
 """A step that leads nowhere."""
+_REFINED = 2
+"""Times that what is left of the equations of a step is solved again."""
+_STUCK = 1e-3
+"""A step that rounding made short."""
 _STEPS = 120
 _INSIDE = 0.9
 _CENTRED = 1e-9
@@ -41,8 +45,8 @@ _ROOT = np.sqrt(2.0)
 class Piece:
     """Columns v = (weight_s u_{place_s})_s with rows·u >= 0, and the products of ``equal`` rows 0.
 
-    ``place`` and ``weight`` (S,), ``rows`` (r, k) with one or two entries each, ``pairs`` (p, 2) of
-    rows whose products count, and ``equal`` (e, 2).
+    ``place`` and ``weight`` (S,), ``rows`` (r, k), ``pairs`` (p, 2) of rows whose products count,
+    and ``equal`` (e, 2). ``charge`` (q, S) is what its columns count of every limit.
     """
 
     place: Ints
@@ -52,6 +56,7 @@ class Piece:
     equal: Ints
     start: Floats
     """A matrix (k, k) inside."""
+    charge: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -102,8 +107,13 @@ def whole(upper: Floats, size: int) -> Floats:
 
 
 def products(rows: Floats, pairs: Ints) -> sp.csr_array:
-    """The entries of aᵀUb for pairs of rows, of one or two entries each, over the half of U."""
+    """The entries of aᵀUb for pairs of rows over the half of U."""
     size = rows.shape[1]
+    if (np.count_nonzero(rows, axis=1) > 2).any():
+        i, j = np.triu_indices(size)
+        a, b = rows[pairs[:, 0]], rows[pairs[:, 1]]
+        scale = np.where(i == j, 0.5, 1 / _ROOT)
+        return sp.csr_array((a[:, i] * b[:, j] + a[:, j] * b[:, i]) * scale)
     order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :2]
     value = np.take_along_axis(rows, order, axis=1)
     where, first, second = index_of(size), pairs[:, 0], pairs[:, 1]
@@ -147,7 +157,8 @@ def doubled(left: Floats, right: Floats) -> Floats:
 class Found:
     """A point of the path: X, and multipliers of a proof.
 
-    ``prices`` λ (S,), and for every piece the weights of its pairs >= 0 and of its equal ones.
+    ``prices`` λ (S,), ``charges`` (q,) of the limits, and for every piece the weights of its pairs
+    >= 0 and of its equal ones.
     """
 
     information: Floats
@@ -156,18 +167,41 @@ class Found:
     prices: Floats
     weights: tuple[Floats, ...]
     free: tuple[Floats, ...]
+    charges: Floats
 
 
 class Search:
-    """The path of min tr(S X⁻¹), X = Σ_f B_f U_f B_fᵀ, X π = 1."""
+    """The path of min tr(S X⁻¹), X = Σ_f B_f U_f B_fᵀ, X π = 1, Σ_f charge_f B_f U_f B_fᵀ π <=
+    limits."""
 
     def __init__(
-        self, wanted: Floats, prior: Floats, pieces: Sequence[Piece], known: float = 0.0
+        self,
+        wanted: Floats,
+        prior: Floats,
+        pieces: Sequence[Piece],
+        known: float = 0.0,
+        limits: Floats | None = None,
     ) -> None:
-        """``known`` is taken off the value where gaps are measured."""
+        """``known`` is taken off the value where gaps are measured; ``limits`` (q,) are of what the
+        pieces charge, whose slacks are pieces too."""
         self.known = known
-        self.wanted, self.prior, self.pieces = wanted, prior, pieces
+        self.limits = np.zeros(0) if limits is None else limits
+        q, none = len(self.limits), np.zeros((0, 2), dtype=np.int64)
         n = self.n = len(prior)
+        used = np.zeros(q)
+        for piece in pieces:
+            if piece.charge is not None:
+                full = piece.start[np.ix_(piece.place, piece.place)]
+                used += piece.charge @ (full * np.outer(piece.weight, piece.weight)) @ prior
+        left = np.where(self.limits > used, self.limits - used, 0.1 * np.abs(self.limits) + 1e-3)
+        slacks = [
+            Piece(
+                np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros((0, 1)), none, none,
+                np.array([[slack]]),
+            )
+            for slack in left.tolist()
+        ]  # fmt: skip
+        self.wanted, self.prior, self.pieces = wanted, prior, [*pieces, *slacks]
         i, j = np.triu_indices(n)
         scale = np.where(i == j, 1.0, 1 / _ROOT)
         # Xπ over the half of X
@@ -175,17 +209,27 @@ class Search:
         self.sums[i, np.arange(len(i))] += prior[j] * scale
         off = i != j
         self.sums[j[off], np.flatnonzero(off)] += prior[i[off]] * scale[off]
-        self.count = sum(piece.size + len(piece.pairs) for piece in pieces)
-        self.points = [half(piece.start) for piece in pieces]
+        self.size = len(i)
+        self.onto = [piece.onto for piece in self.pieces]
+        if q:
+            # beside the half of X what is charged, and its slack
+            for k, piece in enumerate(self.pieces):
+                own = np.eye(q)[:, [k - len(pieces)]] if k >= len(pieces) else np.zeros((q, 1))
+                if piece.charge is not None:
+                    own = (piece.charge @ self.sums) @ piece.onto.toarray()
+                self.onto[k] = sp.csr_array(sp.vstack([piece.onto, own]))
+            self.sums = la.block_diag(self.sums, np.eye(q))
+        self.target = np.concatenate([np.ones(n), self.limits])
+        self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
+        self.points = [half(piece.start) for piece in self.pieces]
 
     def information(self) -> Floats:
-        """X, over its half."""
-        own = zip(self.pieces, self.points, strict=True)
-        return np.asarray(sum(piece.onto @ u for piece, u in own))
+        """X, over its half, and what the limits have."""
+        return np.asarray(sum(onto @ u for onto, u in zip(self.onto, self.points, strict=True)))
 
     def run(self, gap: float, stop: Callable[[], bool] = lambda: False) -> Found | None:
         """To a relative gap, or as far as numbers lead; None where that is nowhere."""
-        full = whole(self.information(), self.n)
+        full = whole(self.information()[: self.size], self.n)
         value = float(np.trace(la.solve(full, self.wanted, assume_a="pos")))
         weight = value / self.count
         found = None
@@ -196,12 +240,13 @@ class Search:
                 break
             if step is None:
                 break
-            _, decrement, here = step
+            length, decrement, here = step
             if decrement < _NEAR and here is not None:
                 found = here
             least = gap * max(value - self.known, _LEAST * value)
             last = weight * self.count <= least
-            if (last and decrement < _CENTRED) or stop():
+            stuck = length < _STUCK and decrement < _NEAR
+            if (last and (decrement < _CENTRED or stuck)) or stop():
                 break
             value = here.value if here is not None else value
             if decrement < 1.0 and not last:
@@ -210,14 +255,17 @@ class Search:
 
     def _step(self, tau: float) -> tuple[float, float, Found | None] | None:
         """One step of Newton's method; its length, its decrement, and what was found before it."""
-        n, x = self.n, self.information()
-        full = whole(x, n)
+        x, q = self.information(), len(self.limits)
+        full = whole(x[: self.size], self.n)
         inverse = la.inv(full)
         inverse = (inverse + inverse.T) / 2
         curve = inverse @ self.wanted @ inverse
         value = float(np.sum(inverse * self.wanted))
         slope, bend = -half(curve), doubled(curve, inverse)
-        missing = 1.0 - self.sums @ x
+        if q:
+            slope = np.concatenate([slope, np.zeros(q)])
+            bend = la.block_diag(bend, np.zeros((q, q)))
+        missing = self.target - self.sums @ x
         barriers = [self._barrier(k, tau) for k in range(len(self.pieces))]
         solve = self._direct if len(self.pieces) == 1 else self._joined
         moves, prices, free = solve(slope, bend, missing, barriers)
@@ -230,7 +278,7 @@ class Search:
             ratio = -(piece.products @ move) / (piece.products @ u)
             change = inner @ whole(move, piece.size) @ inner
             most = max(most, float(ratio.max(initial=0.0)), float(-la.eigvalsh(change)[0]))
-        shift = sum(p.onto @ m for p, m in zip(self.pieces, moves, strict=True))
+        shift = sum(onto @ m for onto, m in zip(self.onto, moves, strict=True))
         decrement = (decrement + float(shift @ (bend @ shift))) / tau
         length = min(1.0, _INSIDE / most) if most > 0 else 1.0
         feasible = np.abs(missing).max() < _HELD
@@ -251,7 +299,7 @@ class Search:
 
     def _merit(self, tau: float, points: Sequence[Floats]) -> float:
         """The value with its barrier; inf outside."""
-        total, x = 0.0, np.zeros(len(self.sums[0]))
+        total, x = 0.0, np.zeros(self.size)
         for piece, u in zip(self.pieces, points, strict=True):
             sign, size = np.linalg.slogdet(whole(u, piece.size))
             y = piece.products @ u
@@ -275,6 +323,8 @@ class Search:
         inverse = (vectors / values) @ vectors.T
         inner = (vectors / np.sqrt(values)) @ vectors.T
         y = piece.products @ u
+        if (y <= 0).any():
+            raise la.LinAlgError("outside")
         slope = -tau * (half(inverse) + piece.products.T @ (1 / y))
         scaled = sp.diags_array(1 / y) @ piece.products
         hessian = tau * (doubled(inverse, inverse) / 2 + (scaled.T @ scaled).toarray())
@@ -299,28 +349,69 @@ class Search:
         self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
     ) -> tuple[list[Floats], Floats, list[Floats]]:
         """Pieces meet in X only: each is eliminated by itself."""
-        size = len(slope)
-        shared, moved, kept = np.zeros((size, size)), np.zeros(size), []
-        for piece, (own, hessian, _) in zip(self.pieces, barriers, strict=True):
+        size, many = len(slope), len(self.target)
+        shared, kept = np.zeros((size, size)), []
+        for piece, onto, (_, hessian, _) in zip(self.pieces, self.onto, barriers, strict=True):
             factor = la.cho_factor(hessian)
-            onto = piece.onto
             back = la.cho_solve(factor, onto.T.toarray())
-            free = la.cho_solve(factor, own)
+            zero, inner, across = piece.zero, None, np.zeros((len(hessian), 0))
+            dual = np.zeros((0, size))
+            if len(piece.equal):
+                # Z m = -Z u beside it
+                across = la.cho_solve(factor, zero.T.toarray())
+                inner = la.cho_factor(zero @ across)
+                dual = la.cho_solve(inner, zero @ back)
+                back = back - across @ dual
             shared += onto @ back
-            moved -= onto @ free
-            kept.append((back, free))
+            kept.append((factor, back, across, inner, dual))
         # W = slope + bend dX - sumsᵀλ,  dX = moved - shared W,  sums dX = missing
-        system = np.block(
-            [
-                [np.eye(size) + shared @ bend, -shared @ self.sums.T],
-                [self.sums, np.zeros((self.n, self.n))],
-            ]
+        system = la.lu_factor(
+            np.block(
+                [
+                    [np.eye(size) + shared @ bend, -shared @ self.sums.T],
+                    [self.sums, np.zeros((many, many))],
+                ]
+            )
         )
-        found = la.solve(system, np.concatenate([moved - shared @ slope, missing]))
-        shift, prices = found[:size], found[size:]
-        force = slope + bend @ shift - self.sums.T @ prices
-        moves = [-free - back @ force for back, free in kept]
-        return moves, prices, [np.zeros(0) for _ in moves]
+
+        def solved(
+            owns: Sequence[Floats], slope: Floats, zeros: Sequence[Floats], missing: Floats
+        ) -> tuple[list[Floats], Floats, list[Floats]]:
+            moved, parts = np.zeros(size), []
+            for own, zero, piece, onto, (factor, _, across, inner, _) in zip(
+                owns, zeros, self.pieces, self.onto, kept, strict=True
+            ):
+                free, pull = la.cho_solve(factor, own), np.zeros(0)
+                if inner is not None:
+                    pull = la.cho_solve(inner, zero - piece.zero @ free)
+                    free = free + across @ pull
+                moved -= onto @ free
+                parts.append((free, pull))
+            found = la.lu_solve(system, np.concatenate([moved - shared @ slope, missing]))
+            shift, prices = found[:size], found[size:]
+            force = slope + bend @ shift - self.sums.T @ prices
+            moves = [-f - k[1] @ force for (f, _), k in zip(parts, kept, strict=True)]
+            free = [k[4] @ force - p for (_, p), k in zip(parts, kept, strict=True)]
+            return moves, prices, free
+
+        owns = [own for own, _, _ in barriers]
+        zeros = [piece.zero @ u for piece, u in zip(self.pieces, self.points, strict=True)]
+        moves, prices, free = solved(owns, slope, zeros, missing)
+        for _ in range(_REFINED):
+            shift = np.asarray(sum(o @ m for o, m in zip(self.onto, moves, strict=True)))
+            force = slope + bend @ shift - self.sums.T @ prices
+            left = [
+                own + hessian @ m + onto.T @ force - piece.zero.T @ f
+                for (own, hessian, _), onto, piece, m, f in zip(
+                    barriers, self.onto, self.pieces, moves, free, strict=True
+                )
+            ]
+            rest = [z + p.zero @ m for z, p, m in zip(zeros, self.pieces, moves, strict=True)]
+            more = solved(left, np.zeros(size), rest, missing - self.sums @ shift)
+            moves = [a + b for a, b in zip(moves, more[0], strict=True)]
+            prices = prices + more[1]
+            free = [a + b for a, b in zip(free, more[2], strict=True)]
+        return moves, prices, free
 
     def _proof(
         self,
@@ -335,10 +426,13 @@ class Search:
         """The multipliers of a point, where every equation holds."""
         if missing > _HELD:
             return None
-        weights = [
-            tau / (piece.products @ u) for piece, u in zip(self.pieces, self.points, strict=True)
-        ]
-        lam = -prices
-        full = whole(self.information(), self.n)
-        bound = 2 * value - float(lam.sum())
-        return Found(full, value, bound, lam, tuple(weights), tuple(free))
+        # where the step leads, so that what is left of a piece is τ U⁻¹ (U - dU) U⁻¹
+        weights = []
+        for piece, u, move in zip(self.pieces, self.points, moves, strict=True):
+            inside = piece.products @ u
+            weights.append(tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside)
+        lam, charges = -prices[: self.n], np.maximum(-prices[self.n :], 0.0)
+        full = whole(self.information()[: self.size], self.n)
+        bound = 2 * value - float(lam.sum()) - float(charges @ self.limits)
+        last = len(self.pieces) - len(charges)
+        return Found(full, value, bound, lam, tuple(weights[:last]), tuple(free[:last]), charges)

@@ -146,25 +146,43 @@ class Weighed:
     curve: Floats
     """Γ = X⁻¹ S X⁻¹."""
     prices: Floats
-    """λ with vᵀΓv <= λᵀv for every column."""
+    """λ with vᵀΓv <= λᵀv for every column; then what limits are charged."""
 
 
-def weighed(wanted: Floats, columns: Floats, gap: float) -> Weighed | None:
+def weighed(
+    wanted: Floats,
+    columns: Floats,
+    gap: float,
+    counts: Floats | None = None,
+    most: Floats | None = None,
+) -> Weighed | None:
     """Weights x >= 0 with Σ x v = 1 and the least tr(S X⁻¹), X = Σ x v vᵀ, by Newton's method along
-    the path of the logarithmic barrier; None where no weights will do."""
+    the path of the logarithmic barrier; None where no weights will do.
+
+    Where there are ``counts`` (q, m), these are at most ``most`` (q,) in all; ``prices`` have their
+    multipliers last.
+    """
     m, n = columns.shape
+    rows, right = columns.T, np.ones(n)
+    if counts is not None and most is not None:
+        # slacks are columns without information
+        q = len(most)
+        rows = np.block([[rows, np.zeros((n, q))], [counts, np.eye(q)]])
+        right = np.concatenate([right, most])
+        columns = np.vstack([columns, np.zeros((q, n))])
+    total = len(columns)
     # max t with x >= t: in the interior
     made = linprog(
-        np.r_[np.zeros(m), -1.0],
-        A_eq=np.c_[columns.T, columns.sum(axis=0)],
-        b_eq=np.ones(n),
-        bounds=[(0, None)] * m + [(0, None)],
+        np.r_[np.zeros(total), -1.0],
+        A_eq=np.c_[rows, rows.sum(axis=1)],
+        b_eq=right,
+        bounds=[(0, None)] * total + [(0, None)],
     )
     if made.x is None or made.x[-1] <= 0:
         return None
-    x = made.x[:m] + made.x[-1]
+    x = made.x[:total] + made.x[-1]
     tau, value = 0.0, np.inf
-    duals = np.zeros(n)
+    duals = np.zeros(len(right))
     curve = np.eye(n)
     for _ in range(_STEPS):
         full = (columns.T * x) @ columns
@@ -174,33 +192,33 @@ def weighed(wanted: Floats, columns: Floats, gap: float) -> Weighed | None:
             return None
         curve = inverse @ wanted @ inverse
         value = float(np.sum(inverse * wanted))
-        tau = tau or value / m
+        tau = tau or value / total
         bend = 2 * (columns @ inverse @ columns.T) * (columns @ curve @ columns.T)
-        bend[np.diag_indices(m)] += tau / x**2
+        bend[np.diag_indices(total)] += tau / x**2
         slope = -((columns @ curve) * columns).sum(axis=1) - tau / x
         try:
             factor = la.cho_factor(bend)
         except la.LinAlgError:
             break
-        back, free = la.cho_solve(factor, columns), la.cho_solve(factor, slope)
-        missing = 1.0 - columns.T @ x
-        duals = la.lstsq(columns.T @ back, missing + columns.T @ free)[0]
+        back, free = la.cho_solve(factor, rows.T), la.cho_solve(factor, slope)
+        missing = right - rows @ x
+        duals = la.lstsq(rows @ back, missing + rows @ free)[0]
         move = back @ duals - free
         decrement = float(move @ bend @ move) / tau
-        most = float((-move / x).max())
-        length = min(1.0, 0.9 / most) if most > 0 else 1.0
+        most_step = float((-move / x).max())
+        length = min(1.0, 0.9 / most_step) if most_step > 0 else 1.0
         before = _merit(wanted, columns, x, tau)
         while _merit(wanted, columns, x + length * move, tau) > before + 1e-9 * abs(before):
             length /= 2
             if length < 1e-8:
                 break
         x = x + length * move
-        last = tau * m <= gap * value
+        last = tau * total <= gap * value
         if last and decrement < 1e-3:
             break
         if decrement < 1.0 and not last:
-            tau = max(0.1 * tau, gap * value / m)
-    return Weighed(columns, x, value, curve, -duals)
+            tau = max(0.1 * tau, gap * value / total)
+    return Weighed(columns[:m], x[:m], value, curve, -duals)
 
 
 def _merit(wanted: Floats, columns: Floats, x: Floats, tau: float) -> float:

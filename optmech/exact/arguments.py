@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.numerals import float_of_cell
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact, shortened
 
@@ -60,7 +61,7 @@ def one_of(value: object, known: Collection[str], where: str) -> None:
 def float_or_nan(value: Any) -> float:
     """The value as a float; nan for what is none."""
     try:
-        return float(value)
+        return float_of_cell(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 

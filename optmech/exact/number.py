@@ -6,7 +6,7 @@ import math
 import numbers
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any, cast
@@ -211,6 +211,25 @@ def rounded_down(value: Fraction) -> float:
     return 0.0 - rounded_up(-value)
 
 
+def from_below(value: float, digits: int = 6) -> str:
+    """A bound from below as it is shown: with so many digits, and never above it."""
+    return _sided(value, digits, -1)
+
+
+def from_above(value: float, digits: int = 6) -> str:
+    """A bound from above as it is shown: with so many digits, and never below it."""
+    return _sided(value, digits, 1)
+
+
+def _sided(value: float, digits: int, side: int) -> str:
+    text = f"{value:.{digits}g}"
+    # a text that is read as the value itself stands for it
+    if not math.isfinite(value) or (float(text) - value) * side >= 0:
+        return text
+    rounding = ROUND_CEILING if side > 0 else ROUND_FLOOR
+    return f"{float(Context(digits, rounding).create_decimal(value)):.{digits}g}"
+
+
 _LOGARITHM = re.compile(r"(?:log|ln)\s*\(\s*([0-9./]+)\s*\)")
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 
@@ -263,7 +282,7 @@ class Interval:
                 object.__setattr__(self, name, end)
 
     def __str__(self) -> str:
-        return f"[{self.lower:.9g}, {self.upper:.9g}]"
+        return f"[{from_below(self.lower, 9)}, {from_above(self.upper, 9)}]"
 
     def __contains__(self, value: float) -> bool:
         return self.lower <= value <= self.upper

@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, unwrapped
 from optmech.base.machine import needed
+from optmech.base.numerals import float_of_text, int_of_text
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
@@ -272,14 +273,14 @@ class _Extract:
 
 
 def _number(text: str) -> int:
-    number = int(text) if len(text) <= 20 else 0
+    number = int_of_text(text) if len(text) <= 20 else 0
     if not 0 < abs(number) < 2**63:
         raise ValueError("a reference is not the number of a node")
     return number
 
 
 def _degrees(text: str) -> float:
-    value = float(text)
+    value = float_of_text(text)
     if not abs(value) <= 180:
         raise ValueError("a coordinate is not a number of degrees")
     return value

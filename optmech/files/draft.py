@@ -12,7 +12,9 @@ from optmech.base.labels import few_columns, is_degrees
 from optmech.designs.promise import Promise, at_most
 from optmech.errors import ProblemError
 from optmech.exact.arguments import positive
+from optmech.exact.number import from_below
 from optmech.files.extent import (
+    Box,
     box_around,
     by,
     counted,
@@ -65,6 +67,8 @@ class Wanted:
     degrees: bool = False
     crs: Reference | None = None
     """Of the coordinates, where they are not what their names say."""
+    bounds: Box | None = None
+    """Of the region; rows outside of it do not count."""
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -108,7 +112,9 @@ class Places:
         self.radius = rounded(self.reach()) if radius is None else positive(radius, "radius")
 
     def bounds(self) -> Floats:
-        """(x0, y0, x1, y1) around the points."""
+        """(x0, y0, x1, y1) around the points, or those that are asked for."""
+        if self.wanted.bounds is not None:
+            return np.array(self.wanted.bounds)
         return box_around(self.wanted.data, self.points, self.degrees)
 
     def reach(self) -> float:
@@ -145,8 +151,8 @@ kind = {prior}
 
     @property
     def rate(self) -> float:
-        """ε, in three digits."""
-        return float(f"{math.log(self.wanted.factor) / self.radius:.3g}")
+        """ε, in three digits, rounded down: the factor is one at most."""
+        return float(from_below(math.log(self.wanted.factor) / self.radius, 3))
 
     @property
     def said(self) -> str:
@@ -170,7 +176,7 @@ kind = {prior}
         factor, rate = self.wanted.factor, self.rate
         if not 0 < rate < math.inf:
             raise ProblemError(
-                f"{self.radius:g} makes a rate of {rate:g}",
+                f"{self.apart()} makes a rate of {rate:g}",
                 where="radius",
                 remedy="Use another unit",
             )
@@ -220,8 +226,10 @@ distance = "{metric}"
             notes.append(counted(exchanged, len(points), lie, rows))
         return notes
 
+    why = "a fifth of the shorter side"
+
     def guessed(self) -> list[str]:
-        """That a radius nobody gave hides little, or comes from hardly any data. Raises
+        """What a radius nobody gave comes from, and where it hides little. Raises
         ProblemError where these lie at one place."""
         if self.wanted.radius is not None:
             return []
@@ -232,7 +240,7 @@ distance = "{metric}"
             raise ProblemError(
                 "all rows lie at one place, and nothing else says how far apart people hide",
                 where="radius",
-                remedy=f"Give --radius, in {self.unit}" if self.unit else "Give --radius",
+                remedy="Give --radius, as 500m or 2km" if self.degrees else "Give --radius",
             )
         if places < _FEW_PLACES:
             return [
@@ -241,7 +249,9 @@ distance = "{metric}"
             ]
         if metres < _LEAST_METRES:
             return [f"the radius of {said}, a fifth of where most rows lie, hides little. {ask}"]
-        return []
+        return [
+            f"the radius of {said} is {self.why}: so ε depends on how far these rows reach. {ask}"
+        ]
 
 
 class Grid(Places):
@@ -315,7 +325,8 @@ columns = {columns}
             f"over {by(size, unit)}. Reports would be {likely} times as likely from one cell as "
             "from the next",
             where="radius",
-            remedy=f"{remedy}, or give --radius {rounded(1.05 * widest):g}",
+            remedy=f"{remedy}, or give --radius {rounded(1.05 * widest):g}"
+            + ("km" if self.degrees else ""),
         )
 
 

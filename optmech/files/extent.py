@@ -13,6 +13,7 @@ from optmech.base.arrays import Bools, Floats, Ints, unwrapped
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_columns
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
+from optmech.spaces.sphere import turned
 
 _CORE, _BESIDE = 0.95, 0.5
 """Of the rows, along each axis, that a grid is sure to reach over: those that lie closest together;
@@ -23,6 +24,10 @@ _MOST_DEGREES = 180.0
 """Of longitude that a flat map reaches over."""
 _LARGEST, _LEAST_PART = 1e100, 1e-9
 """Of coordinates, and of their extent in them: floats compute with these."""
+_PART, _BINS, _STRAY, _WIDE, _GAP, _MOST_APART = 0.05, 256, 1e-3, 2.0, 50.0, 8
+"""Of the rows, that a place has which counts as one; the bins along an axis, and of the rows, those
+in a bin that are no place; how wide a gap is beside what lies on either side, and in kilometres;
+and how many places are listed."""
 _GLOBE = np.array([-360.0, -90.0, 360.0, 90.0])
 _LONGEST, _MOST_PLACES, _IN_METRES = 1e9, 12, 0.2
 """Of numbers that are written without an exponent; of digits behind the point; and the kilometres
@@ -91,6 +96,82 @@ def core_size(points: Floats) -> Floats:
     """How far most of the rows reach along each axis, (2,); 0 where they are one place."""
     with np.errstate(over="ignore"):
         return np.asarray(np.ptp(_core(points), axis=0))
+
+
+Box = tuple[float, float, float, float]
+"""West, south, east and north; or the least x and y, and the largest."""
+
+
+def bounds_of(text: str, degrees: bool | None) -> Box:
+    """A box W,S,E,N as people write it; where it is of ``degrees``, west may lie east of east, over
+    180 degrees. Raises ProblemError on what is none."""
+    remedy = "Give west,south,east,north, as -74.1,40.6,-73.9,40.9"
+    try:
+        west, south, east, north = (float(word) for word in text.split(","))
+    except ValueError:
+        raise ProblemError(f"{text[:60]!r} is no box", where="bounds", remedy=remedy) from None
+    if degrees and east < west:
+        east += 360
+    sound = np.isfinite([west, south, east, north]).all() and west < east and south < north
+    if sound and degrees:
+        sound = south >= -90 and north <= 90 and west >= -360 and east <= 540
+    if not sound:
+        raise ProblemError(f"{text[:60]!r} is no box", where="bounds", remedy=remedy)
+    return west, south, east, north
+
+
+def within(points: Floats, box: Box, degrees: bool) -> tuple[Bools, Floats]:
+    """Which of the points (n, 2) lie in a box, and the points, whole turns away where they do so in
+    degrees."""
+    places = np.array(points)
+    if degrees:
+        places[:, 0] = turned(places[:, 0], box[0], box[2])
+    return inside_box(places, np.array(box)), places
+
+
+def apart(points: Floats) -> list[Bools]:
+    """Which points, in degrees, lie in each of several places that are far from each other beside
+    how large they are, largest first; one for all, where these are in one place. A few points
+    between are of none."""
+    lengths = unit_lengths(np.concatenate([points.min(axis=0), points.max(axis=0)]), True)
+    found: list[Bools] = []
+    waiting: list[Bools] = [np.ones(len(points), dtype=bool)]
+    least = max(_PART * len(points), 2.0)
+    while waiting:
+        some = waiting.pop()
+        sides = _parted(points[some], lengths, least) if len(found) < _MOST_APART else None
+        if sides is None:
+            found.append(some)
+            continue
+        index = np.flatnonzero(some)
+        for side in sides:
+            own = np.zeros(len(points), dtype=bool)
+            own[index[side]] = True
+            waiting.append(own)
+    return sorted(found, key=lambda own: -int(own.sum()))
+
+
+def _parted(points: Floats, lengths: Floats, least: float) -> tuple[Bools, Bools] | None:
+    """The points on either side of the widest gap along an axis in which hardly any lie, where both
+    are many, and the gap is wide beside either."""
+    low, high = _core(points)
+    for axis in np.argsort(-(high - low) * lengths).tolist():
+        if not high[axis] > low[axis]:
+            continue
+        values = points[:, axis]
+        edges = np.linspace(low[axis], high[axis], _BINS + 1)
+        counts = np.histogram(values, edges)[0]
+        full = np.flatnonzero(counts > _STRAY * len(points))
+        gaps = np.diff(full)
+        for k in np.argsort(-gaps).tolist()[:3]:
+            begin, end = edges[full[k] + 1], edges[full[k + 1]]
+            one, other = values <= begin, values >= end
+            if min(one.sum(), other.sum()) < least:
+                continue
+            wide = max(float(np.hypot(*(core_size(points[s]) * lengths))) for s in (one, other))
+            if (end - begin) * lengths[axis] > max(_WIDE * wide, _GAP):
+                return one, other
+    return None
 
 
 def noun(pairs: Sequence[Pair]) -> str:

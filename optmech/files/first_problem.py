@@ -26,7 +26,16 @@ from optmech.files.draft import (
     of_prior,
     text_of,
 )
-from optmech.files.extent import by, core_size, read_points
+from optmech.files.extent import (
+    apart,
+    box_around,
+    by,
+    core_size,
+    counted,
+    noun,
+    read_points,
+    within,
+)
 from optmech.files.lattice import Lattice
 from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
@@ -83,6 +92,17 @@ def first_problem(wanted: Wanted, beside: Path) -> Draft:
             f"coordinates are read as {crs.words}"
             + ("" if degrees else "; the reports will be in the same projection")
         )
+    if wanted.bounds is not None:
+        held, points = within(points, wanted.bounds, degrees)
+        if not held.any():
+            raise ProblemError("no row lies in them", where="bounds", remedy="Give others")
+        out = counted(
+            int((~held).sum()), len(held), "lie outside of the bounds", noun(wanted.pairs)
+        )
+        notes += [f"{out}, and do not count"] if out else []
+        points = points[held]
+    elif degrees and wanted.label is None:
+        _refuse_apart(wanted.data, points)
     if wanted.more and (wanted.cells is not None or wanted.label is not None):
         raise ProblemError(
             "a row has several places, which cells and labels are not counted for",
@@ -106,11 +126,35 @@ def first_problem(wanted: Wanted, beside: Path) -> Draft:
     return text, notes
 
 
+def _refuse_apart(data: Path, points: Floats) -> None:
+    """Raise ProblemError where rows lie in several places that are far apart: a region around all
+    of them would promise next to nothing to people of any."""
+    several = apart(points)
+    if len(several) < 2:
+        return
+    boxes = [_box_words(box_around(data, points[own], True)) for own in several]
+    shares = [f"{100 * own.mean():.2g} %" for own in several]
+    named = "; ".join(f"{share} in {box}" for share, box in zip(shares, boxes, strict=True))
+    raise ProblemError(
+        f"its rows lie in {len(several)} places that are far apart: {named}",
+        where=data,
+        remedy=f"Make a problem for each: --bounds {boxes[0]}. Or protect all of them at once, "
+        f"without a design: optmech protect {data} --budget 5 -o OUT",
+    )
+
+
+def _box_words(box: Floats) -> str:
+    """A box of degrees as --bounds takes it."""
+    turn = 360 * np.floor((box[0] + 180) / 360)
+    return ",".join(f"{value:.10g}" for value in (box - [turn, 0, turn, 0]).tolist())
+
+
 class Region(Places):
     """Privacy at every point."""
 
     scope = "every point"
     what = "points"
+    why = "a fifth of what most rows reach over"
 
     def bounds(self) -> Floats:
         """Those of the points, grown to multiples of a power of two, a sixty-fourth at most."""

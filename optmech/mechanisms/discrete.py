@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, finite_array, normalised_rows
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.arguments import whole
-from optmech.exact.number import Number, float_of, parse_exact
+from optmech.exact.number import Number, float_of, from_above, parse_exact
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between, euclidean, evaluate
 from optmech.spaces.domain import Domain
@@ -174,10 +174,12 @@ def restricted_laplace(
     near = values <= reach
     alone = np.flatnonzero(~near.any(axis=1))
     if len(alone):
+        plain = distance is None or getattr(distance, "name", "") in ("euclidean", "manhattan")
+        unit = f" {secrets.unit}" if plain and secrets.unit else " by the distance"
         raise ProblemError(
-            f"no observable lies within {reach:g} of secret {secrets.labels[alone[0]]!r}",
+            f"no observable lies within {reach:g}{unit} of secret {secrets.labels[alone[0]]!r}",
             where="radius",
-            remedy=f"Use at least {values.min(axis=1).max():g}",
+            remedy=f"Use at least {from_above(values.min(axis=1).max())}",
         )
     weights = np.where(near, np.exp(-rate * (values - values.min(axis=1, keepdims=True))), 0.0)
     return Mechanism(secrets, outputs, normalised_rows(weights))

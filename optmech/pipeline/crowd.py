@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
-from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families import Ratio
-from optmech.certificate.variance import PieceProof, Survey, VarianceProof, estimator, spread_value
+from optmech.certificate import Bound, Multipliers, lower_bound
+from optmech.certificate.families import Distortion, LossLimit, Ratio, Support
+from optmech.certificate.statement import Statement
+from optmech.certificate.variance import PieceProof, VarianceProof, estimator, spread_value
 from optmech.designs.design import Design
-from optmech.engines.information import Found, Search
-from optmech.engines.rays import Rays, Weighed, designed, needed, weighed
+from optmech.engines import limited
+from optmech.engines.information import Found
+from optmech.engines.rays import Rays, Weighed, designed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.pieces import cone, levels, on_facets
+from optmech.pipeline.labels import Labels
+from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, proof_of
 from optmech.pipeline.session import Clock, feasible_design
-from optmech.problem import Problem
+from optmech.problem import LossBound, Problem, Support as SupportOf
+from optmech.problem.constraint import Constraint
 from optmech.repair import Cone, repair
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import release
 from optmech.spaces.domain import Domain
 
 ENGINE = "information"
-_TIGHT = 1e-5
-"""Of a bound, what the search leaves at the least."""
-_FACETS = 10
-"""Secrets up to which the facets of one of them are told apart."""
 _MOST = 128
 """Secrets, whose pairs are the variables."""
 _LITTLE = 1e-5
 """Weights of columns, relative to the largest, that are left out."""
+_LESS = (0.0, *(2.0**-k for k in range(24, 9, -2)))
+"""Of T, what is left out where a proof does not hold by a little."""
 _TURNS = 60
 """Times that a population moves to where it is worse."""
 _TOLD = 1e-9
@@ -42,36 +44,21 @@ _HELD = 1e-4
 """Of a mechanism that tells all secrets apart, mixed in where the best one does not."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A survey over the closed limits of pairs, at a population."""
-
-    survey: Survey
-    factor: Floats
-    population: Floats
-    gap: float
-
-    @property
-    def wanted(self) -> Floats:
-        """S."""
-        return self.survey.gram
-
-    @property
-    def spread(self) -> float:
-        """|Cπ|², which is taken off a variance."""
-        return float(self.population @ self.survey.gram @ self.population)
-
-
 def refusal(problem: Problem) -> str:
     """Why a variance cannot be minimised under these constraints; empty where it can."""
     statement = problem.statement
     if problem.mesh is not None:
         return "privacy at every point has no statistic yet: state MetricPrivacy between secrets"
-    others = [f for f in statement.families if not isinstance(f, Ratio) or f.window is not None]
+    others = [
+        family
+        for family in statement.families
+        if not isinstance(family, Ratio | LossLimit | Distortion | Support)
+        or (isinstance(family, Ratio) and family.window is not None)
+    ]
     if others:
         return (
             f"constraints[{others[0].index}] limits more than likelihood ratios of pairs of "
-            "secrets, which is not known how to do for a variance"
+            "secrets, losses, attacks and supports, which is not known how to do for a variance"
         )
     if statement.secrets < 2:
         return "one secret has nothing to be estimated"
@@ -113,42 +100,70 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         )
     people = whole_shares(np.ones(n)) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
+    labels = Labels.of(statement)
     found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
     best = designed(
-        rays, asked.wanted, found.information, found.bound, max(gap, _TIGHT),
+        rays, asked.wanted, found.information, found.bound, max(gap, TIGHT),
         asked.spread, lambda: clock.remaining() <= 0, clock.report,
     )  # fmt: skip
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
+    if not labels.kept(columns, weights):
+        return _limited(problem, asked, labels, rays, (found, forms), clock)
     if survey.population is None:
         asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
         found, forms = bounded(asked, clock)
     columns, weights = _told_apart(asked, columns, weights)
-    return _released(problem, columns, weights, proof_of(asked, found, forms), gap, clock)
+    kinds = labels.chosen(columns)
+    proofs = [proof_of(asked, found, forms)]
+    return _released(problem, columns, weights, kinds, proofs, gap, clock)
 
 
-def bounded(asked: Asked, clock: Clock) -> tuple[Found, list[PieceProof]]:
-    """Multipliers of a bound, with the pieces that they are of."""
-    factor = asked.factor
-    n = len(factor)
-    off = factor[~np.eye(n, dtype=bool)]
-    tried = [cone(factor, asked.population)]
-    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
-        tried = [levels(factor, asked.population)]
-    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS:
-        tried.append(on_facets(factor, asked.population))
-    best = None
-    for pieces, forms in filter(all, tried):
-        made = Search(asked.wanted, asked.population, pieces, asked.spread)
-        found = made.run(max(asked.gap / 4, _TIGHT / 2), lambda: clock.remaining() <= 0)
-        if found is not None and (best is None or found.bound > best[0].bound):
-            best = found, forms
-        clock.report(f"bound {found.bound if found else 0:.6g}")
-    if best is None:
-        raise SolverError("the bound's program led nowhere", where="objective")
-    return best
+def _limited(
+    problem: Problem, asked: Asked, labels: Labels, rays: Rays,
+    known: tuple[Found, list[PieceProof]], clock: Clock,
+) -> Design:  # fmt: skip
+    """The design where limits on losses or attacks count."""
+    if asked.survey.population is None:
+        raise ProblemError(
+            "limits losses or attacks, which is not known how to do for the worst population",
+            where="constraints",
+            remedy="Name a population, or leave the limits out",
+        )
+    found, forms = known
+
+    def stop() -> bool:
+        return clock.remaining() <= 0
+
+    program = limited.Program(rays, labels.limits)
+    begun = limited.started(program, found.information, stop)
+    if begun is None:
+        raise SolverError(
+            "no mechanism was found that keeps all limits",
+            where="constraints",
+            remedy="Allow more loss, ask for less of an attack, or for less privacy",
+        )
+    reached = [*bounded_by_limits(asked, clock, labels, begun), (found, forms, [])]
+    reached.sort(key=lambda own: -own[0].bound)
+    made = limited.designed(
+        program, asked.wanted, begun[0], reached[0][0].bound, max(asked.gap, TIGHT),
+        asked.spread, stop, clock.report,
+    )  # fmt: skip
+    if made is None:
+        raise SolverError("the weights of columns led nowhere", where="objective")
+    best, found_at = made
+    kept = best.weights > _LITTLE * best.weights.max()
+    kinds = labels.chosen(best.columns)
+    if len(labels.limits.most):
+        kinds = labels.at[found_at]
+    proofs = [proof_of(asked, own, pieces, labels, more) for own, pieces, more in reached]
+    every = labels.at if any(len(own.charges) for own, _, _ in reached) else None
+    return _released(
+        problem, best.columns[kept], best.weights[kept], kinds[kept], proofs, asked.gap, clock,
+        every,
+    )  # fmt: skip
 
 
 def whole_shares(values: Floats) -> Floats:
@@ -213,60 +228,37 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
         kept = best.weights > least * best.weights.max()
         if kept.all():
             continue
-        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, _TIGHT) / 20)
+        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, TIGHT) / 20)
         if again is not None and again.value <= value * (1 + asked.gap / 20 + 1e-6):
             return again.columns, again.weights
     return columns, weights
-
-
-def proof_of(
-    asked: Asked, found: Found, forms: list[PieceProof]
-) -> Callable[[Floats], VarianceProof]:
-    """What proves the bound, for whatever estimate of a design."""
-    done = []
-    for form, weight, free in zip(forms, found.weights, found.free, strict=True):
-        ends = form.rows
-        factor = asked.factor
-        n = len(factor)
-        if form.form == "levels":
-            factor = np.pad(factor, (0, 1), constant_values=float(factor[0, 1]))
-            factor[n] = 1.0
-        own = np.concatenate([weight, free])
-        if form.form == "facet":
-            own = own * form.weight
-        scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
-        done.append(form._replace(weight=own / scale))
-    pairs = np.argwhere(needed(asked.factor))
-    if forms[0].form == "levels":
-        pairs = np.argwhere(~np.eye(len(asked.factor), dtype=bool))
-    inverse = np.linalg.inv(found.information)
-    inverse = (inverse + inverse.T) / 2
-    return lambda estimate: VarianceProof(
-        estimate, asked.population, inverse, found.prices, pairs, tuple(done)
-    )
 
 
 def _released(
     problem: Problem,
     columns: Floats,
     weights: Floats,
-    proof: Callable[[Floats], VarianceProof],
+    kinds: Ints,
+    proofs: Sequence[Callable[[Floats], VarianceProof]],
     gap: float,
     clock: Clock,
+    every: Ints | None = None,
 ) -> Design:
-    """The design of columns: its reports are numbered, and each has the loss of the observable that
-    fits it best."""
+    """The design of columns: its reports are numbered, and each has the loss of an observable of
+    these ``kinds``. A bound that rests on losses is about ``every`` one, so that those of no
+    report have one that never comes."""
     matrix = (columns * weights[:, None]).T
     matrix /= matrix.sum(axis=1, keepdims=True)
-    prior, loss = problem.prior.weights, problem.loss_matrix
-    labels = ((prior[:, None] * loss).T @ matrix).argmin(axis=0)
-    reports = Domain([f"{k + 1}" for k in range(len(labels))])
+    unused = np.setdiff1d([] if every is None else every, kinds).astype(np.int64)
+    kinds = np.concatenate([kinds, unused])
+    matrix = np.hstack([matrix, np.zeros((len(matrix), len(unused)))])
+    reports = Domain([f"{k + 1}" for k in range(len(kinds))])
     stated = Problem(
         problem.prior,
-        loss[:, labels],
+        problem.loss_matrix[:, kinds],
         reports,
         objective=problem.objective,
-        constraints=problem.constraints,
+        constraints=[_of_reports(problem, c, kinds) for c in problem.constraints],
         title=problem.title,
     )
     statement = stated.statement
@@ -277,11 +269,44 @@ def _released(
         found = release(given, repaired, constant_anchors(statement, repaired))
     if found is None:
         raise SolverError("no matrix in whole numbers passed", where="objective")
-    people = proof(np.zeros((0, 0))).population
-    made = proof(estimator(found.exact.matrix, people))
-    multipliers = Multipliers(variance=made)
-    bound = lower_bound(statement, multipliers)
+    people = proofs[0](np.zeros((0, 0))).population
+    near = estimator(found.exact.matrix, people)
+    made = [_about(proof(near), kinds) for proof in proofs]
+    multipliers, bound = _proved(statement, made)
     return feasible_design(
         stated, found, bound, multipliers, clock, gap=gap, engine=ENGINE,
         engine_reason="a variance: a program over symmetric matrices, rounded to extreme columns",
     )  # fmt: skip
+
+
+def _proved(statement: Statement, proofs: list[VarianceProof]) -> tuple[Multipliers, Bound]:
+    """The proof of the largest bound. Each is tried with a little less of T, which leaves more
+    room, where it does not hold."""
+    found = []
+    for proof in proofs:
+        for less in _LESS:
+            tried = replace(proof, inverse=proof.inverse * (1 - less))
+            multipliers = Multipliers(variance=tried)
+            found.append((multipliers, lower_bound(statement, multipliers)))
+            if found[-1][1].value > 0:
+                break
+    return max(found, key=lambda own: own[1].value)
+
+
+def _of_reports(problem: Problem, stated: Constraint, kinds: Ints) -> Constraint:
+    """A constraint on observables as one on reports."""
+    if isinstance(stated, LossBound) and stated.loss is not None:
+        return replace(stated, loss=problem.space.losses(stated.loss)[:, kinds])
+    if isinstance(stated, SupportOf):
+        return SupportOf(np.ones((len(problem.secrets), len(kinds)), dtype=bool))
+    return stated
+
+
+def _about(proof: VarianceProof, kinds: Ints) -> VarianceProof:
+    """With labels that are numbers of reports, and not of observables."""
+    first = {kind: k for k, kind in reversed(list(enumerate(kinds.tolist())))}
+    pieces = tuple(
+        piece if piece.label is None else piece._replace(label=first[piece.label])
+        for piece in proof.pieces
+    )
+    return replace(proof, pieces=pieces)

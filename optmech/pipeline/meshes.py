@@ -12,12 +12,18 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
-from optmech.certificate.bound import closed_form_reason, multiplier_reason, support_reason
+from optmech.certificate.bound import (
+    closed_form_reason,
+    infeasibility_margin,
+    multiplier_reason,
+    support_reason,
+)
 from optmech.certificate.families import MeshMultipliers, Ratio
 from optmech.certificate.objective import claimable, objective_value, trivial_bound
 from optmech.designs.design import Design, OuterProof, mechanism_of
 from optmech.designs.outer import (
     FEW,
+    FEW_BESIDE,
     Coarsening,
     bytes_of,
     cells_of,
@@ -110,9 +116,16 @@ def solve_network(
         profile if outer is None or limit is None else profile.with_limits(None, MESH_TIME * limit)
     )
     design = over_secrets(problem, own, progress, start, device)
-    if outer is None or design.exact is None:
+    if outer is None:
         return design
     left = clock.remaining()
+    if design.exact is None:
+        refuted, given = _refuted(outer, profile, left), design.certificate.multipliers
+        reason = refuted and multiplier_reason(problem.statement, given)
+        if not reason:
+            return design
+        how = design.engine, design.engine_reason, clock.seconds
+        return infeasible_design(problem, given, reason, *how, refuted)
     proof, lower, found = None, 0.0, None
     notes: tuple[str, ...] = (_LATE,)
     if left > 0:
@@ -162,8 +175,10 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         (released, multipliers), notes = _on_mesh(problem, cone_program, profile, stop)
     except Infeasible as proof:
         reason = multiplier_reason(statement, proof.multipliers)
+        few = has_outer(problem) and len(problem.secrets) <= FEW_BESIDE
+        outer_proof = _refuted(over_places(problem), profile, clock.remaining()) if few else None
         return infeasible_design(
-            problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
+            problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds, outer_proof
         )
     clock.share = 1.0
     checks = check_exact(statement, released)
@@ -246,6 +261,18 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
         multipliers = without.multipliers
         bound = lower_bound(outer.statement, multipliers).value
     return (OuterProof(None, outer.statement, multipliers), claimable(bound)), ()
+
+
+def _refuted(outer: Problem, profile: Profile, left: float) -> OuterProof | None:
+    """The proof that no mechanism keeps at the vertices alone what is asked for; None where none
+    was found in the seconds that are ``left``."""
+    limit = None if left == math.inf else left
+    own = profile.with_limits(1.0, limit)
+    found, _ = attempted(lambda: solve(outer, own), "a proof for every mechanism")
+    if found is None or found.exact is not None:
+        return None
+    proof = OuterProof(None, outer.statement, found.certificate.multipliers)
+    return proof if infeasibility_margin(proof.statement, proof.multipliers) > 0 else None
 
 
 def _why(profile: Profile) -> str:

@@ -3,12 +3,16 @@ columns of two values (``docs/theory/least-variance.md``)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.variance import PieceProof, facets
 from optmech.engines.information import Piece
+from optmech.engines.limited import Pool
 from optmech.engines.rays import needed
+from optmech.pipeline.labels import Labels
 
 _PRODUCTS = 400_000
 """Products of rows that one program has at most."""
@@ -22,7 +26,8 @@ def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
     return -1 / root, root
 
 
-def _rows(ends: Ints, factor: Floats, size: int) -> Floats:
+def rows_of(ends: Ints, factor: Floats, size: int) -> Floats:
+    """The rows f_ij v_j - v_i of pairs (i, j), scaled, over so many coordinates."""
     out = np.zeros((len(ends), size))
     for k, (i, j) in enumerate(ends.tolist()):
         out[k, i], out[k, j] = _row(i, j, factor)
@@ -64,7 +69,7 @@ def cone(factor: Floats, prior: Floats) -> Divided:
     ends = np.argwhere(needed(factor))
     both = _near(ends, factor)
     piece = Piece(
-        np.arange(n), np.ones(n), _rows(ends, factor, n), both,
+        np.arange(n), np.ones(n), rows_of(ends, factor, n), both,
         np.zeros((0, 2), dtype=np.int64), _start(factor, prior),
     )  # fmt: skip
     return [piece], [_proof_form("cone", None, ends, both)]
@@ -90,7 +95,7 @@ def levels(given: Floats, prior: Floats) -> Divided:
     scale = 1 / float(start[0, :n] @ prior)
     both = np.column_stack([a, b])
     piece = Piece(
-        every, np.ones(n), _rows(ends, factor, n + 1), both[~same], both[same], start * scale
+        every, np.ones(n), rows_of(ends, factor, n + 1), both[~same], both[same], start * scale
     )
     return [piece], [_proof_form("levels", None, ends, np.vstack([both[~same], both[same]]))]
 
@@ -106,7 +111,7 @@ def on_facets(factor: Floats, prior: Floats) -> Divided:
     for i, j in sorted(facets(limits, middle)):
         onto = np.delete(np.eye(n), i, axis=1)
         onto[i, j - (j > i)] = factor[i, j]
-        rows = _rows(ends, factor, n) @ onto
+        rows = rows_of(ends, factor, n) @ onto
         size = np.abs(rows).max(axis=1)
         kept = np.flatnonzero(size > 1e-9)
         rows = rows[kept] / size[kept, None]
@@ -137,3 +142,31 @@ def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
     on = np.abs(drawn[:, i] / (factor[i, j] * drawn[:, j]) - 1) < 1e-12
     kept = drawn[on] / (drawn[on] @ prior)[:, None]
     return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
+
+
+def by_label(divided: Divided, labels: Labels, made: tuple[Pool, Floats], prior: Floats) -> Divided:
+    """The same for every label, whose columns count what limits say. Where it starts, columns of
+    the pool ``made`` have its weights, which keep the limits, nearly."""
+    pieces, forms = divided
+    charges, most = labels.charges()
+    pool, weights = made
+    share = 1.0 / len(charges)
+    columns = pool.columns
+    if forms[0].form == "levels":
+        columns = np.column_stack([columns, columns.min(axis=1)])
+    scaled = weights / (pool.columns @ prior)
+    inside = []
+    for k in range(len(charges)):
+        own = columns[pool.labels == k]
+        inside.append((own.T * scaled[pool.labels == k]) @ own)
+    n = len(prior)
+    spent = sum(own @ part[:n, :n] @ prior for own, part in zip(charges, inside, strict=True))
+    plain = sum(own @ pieces[0].start[:n, :n] @ prior * share for own in charges)
+    left, over = most - spent, np.maximum(plain - spent, 1e-300)
+    part = float(np.clip(0.5 * (left / over).min(), 1e-6, 0.5))
+    starts = [(1 - part) * own + part * share * pieces[0].start for own in inside]
+    return (
+        [replace(pieces[0], charge=own, start=start)
+         for own, start in zip(charges, starts, strict=True)],
+        [forms[0]._replace(label=k) for k in labels.at.tolist()],
+    )  # fmt: skip

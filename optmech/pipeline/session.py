@@ -32,6 +32,7 @@ from optmech.designs.notes import design_notes
 from optmech.designs.promise import measure_approximations
 from optmech.designs.sentences import infeasible_words
 from optmech.errors import EngineError, OptmechError
+from optmech.exact.number import from_above
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities, Points
@@ -527,18 +528,20 @@ def infeasible_design(
     engine: str,
     engine_reason: str,
     seconds: float,
+    outer: OuterProof | None = None,
 ) -> Design:
-    """The result where ``reason`` proves that nothing is feasible."""
+    """The result where ``reason`` proves that nothing is feasible; of a mesh ``outer`` may prove it
+    of every mechanism."""
     nan = float("nan")
     return Design(
         problem,
         None,
         Figures(nan, nan, nan, nan, nan),
-        certificate=Certificate((), multipliers, Bound(nan, nan)),
+        certificate=Certificate((), multipliers, Bound(nan, nan), outer),
         engine=engine,
         engine_reason=engine_reason,
         seconds=seconds,
-        reason=infeasible_words(problem, reason),
+        reason=infeasible_words(problem, reason, outer),
         notes=problem.notes,
     )
 
@@ -547,7 +550,10 @@ def ending(gap: float, asked: float, message: str = "", *, late: bool = False) -
     """Why the search ended before the mechanism was optimal, or short of what was asked for."""
     if gap > asked:
         short = "the time was up" if late else "floating point leads no further"
-        return message or f"ended at a gap of {gap:.3g}, where {asked:g} was asked for: {short}"
+        return (
+            message
+            or f"ended at a gap of {from_above(gap, 3)}, where {asked:g} was asked for: {short}"
+        )
     return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
 
 

@@ -33,6 +33,7 @@ from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
+from optmech.spaces.tables import distance_words
 
 
 @record
@@ -216,7 +217,8 @@ class Problem(SameFields, ReadOnly):
 
         def made() -> Space:
             """What functions that state constraints are called with."""
-            return Space(prior, outputs, read_only(loss_matrix(given, prior.domain, outputs)))
+            matrix = read_only(loss_matrix(given, prior.domain, outputs))
+            return Space(prior, outputs, matrix, distance_words(given) if callable(given) else "")
 
         given = as_loss(loss, "loss")
         stated = tuple(_stated(constraints, made))

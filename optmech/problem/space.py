@@ -34,6 +34,8 @@ class Space(ReadOnly):
     observables: Domain
     loss: Floats
     """c(s, o), shape (S, O)."""
+    lost_by: str = ""
+    """The distance that the loss is; empty for any other."""
 
     @property
     def secrets(self) -> Domain:
@@ -83,6 +85,14 @@ class Space(ReadOnly):
         if unit or name.startswith("given"):
             return f"{unit or 'unit of distance'} ({name})"
         return f"unit of {name} distance"
+
+    def length(self, value: float, distance: object) -> str:
+        """A length by a distance, with its unit in words."""
+        name = distance_words(distance)
+        if unit := self.unit_of(name):
+            return f"{value:g} {unit}"
+        kind = "" if name.startswith("given") else f"{name} "
+        return f"{value:g} unit{'' if value == 1 else 's'} of {kind}distance"
 
     def name_to_write(self, distance: object, *tables: tuple[Domain, Floats]) -> str:
         """The name of a distance for a file, from its values to other domains: never that of

@@ -18,6 +18,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.labels import few_columns
 from optmech.base.machine import needed
+from optmech.base.numerals import are_numerals, float_of_cell, float_of_text
 from optmech.base.storage import STANDARD_OUTPUT, path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import MAX_BYTES, expanded, read_text, require_readable, translated
@@ -82,10 +83,10 @@ def _csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[str, Iterator[R
     """What separates the columns of a CSV file, and its rows, empty lines left out; of ``numbers``
     the first line is no header. See ``read_text_columns`` for what is refused."""
     with _text(path, MAX_BYTES) as text, translated(path, *_NO_CSV):
-        separator, reader = _reader(bounded_lines(text, path), numbers)
+        lines = TableText(text, path, header=not numbers)
 
         def rows() -> Iterator[Row]:
-            for count, row in enumerate(reader):
+            for count, (line, row) in enumerate(lines.rows()):
                 if count > MAX_ROWS:
                     raise ProblemError(
                         f"has more than the {MAX_ROWS:,} rows allowed",
@@ -93,9 +94,9 @@ def _csv(path: Path, *, numbers: bool = False) -> Iterator[tuple[str, Iterator[R
                         remedy="Keep only the rows that are needed, or count equal ones",
                     )
                 if row:
-                    yield reader.line_num, row
+                    yield line, row
 
-        yield separator, rows()
+        yield lines.separator, rows()
 
 
 @contextmanager
@@ -110,7 +111,7 @@ def _text(path: str | Path, limit: int) -> Iterator[TextIO]:
 def read_rows(path: Path) -> list[Floats]:
     """The rows of a CSV file of numbers without a header, of any lengths."""
     with _csv(path, numbers=True) as (separator, rows):
-        read = float if separator == "," else numbers_by(separator, "the file", path)
+        read = float_of_text if separator == "," else numbers_by(separator, "the file", path)
 
         def number(cell: str, line: int) -> float:
             with suppress(ValueError):
@@ -131,20 +132,71 @@ _QUOTED = re.compile('"[^"]*"')
 _DIGITS = re.compile("[-+]?[0-9.,]+")
 
 
-def _reader(lines: Iterator[str], numbers: bool) -> tuple[str, Any]:
-    """What separates the columns of a table of text, by its first line that is not empty, and a
-    reader of all lines: semicolons or tabs, where there are more of them than of commas."""
-    head: list[str] = []
-    for line in lines:
-        head.append(line)
-        if line.strip():
-            break
-    marks = _QUOTED.sub("", head[-1] if head else "")
-    # a line of numbers may have more decimal commas than columns
-    commas = 0 if numbers else marks.count(",")
-    most = max(("\t", ";"), key=marks.count)
-    separator = most if marks.count(most) > commas else ","
-    return separator, csv.reader(chain(head, lines), delimiter=separator)
+class TableText:
+    """The lines of a table of text, and what separates its columns, by its first line that is not
+    empty: semicolons or tabs, where there are more of them than of commas."""
+
+    def __init__(
+        self, text: TextIO, path: str | Path, *, header: bool, strict: bool = False
+    ) -> None:
+        self.path, self.header, self.strict = path, header, strict
+        self._row: list[str] = []
+        lines = bounded_lines(text, path)
+        head: list[str] = []
+        for line in lines:
+            head.append(line)
+            if line.strip():
+                break
+        marks = _QUOTED.sub("", head[-1] if head else "")
+        # a line of numbers may have more decimal commas than columns
+        commas = marks.count(",") if header else 0
+        most = max(("\t", ";"), key=marks.count)
+        self.separator = most if marks.count(most) > commas else ","
+        self._lines = chain(head, lines)
+
+    def _kept(self) -> Iterator[str]:
+        for line in self._lines:
+            self._row.append(line)
+            if len(self._row) > _MOST_LINES:
+                raise ProblemError(
+                    f"has a row of more than {_MOST_LINES:,} lines",
+                    where=self.path,
+                    remedy="Close the quotation mark that is open",
+                )
+            yield line
+
+    def rows(self) -> Iterator[Row]:
+        """All rows. Raises ProblemError on a cell that is too long, and on rows of many lines."""
+        reader = csv.reader(self._kept(), delimiter=self.separator, strict=self.strict)
+        count, end = 0, 0
+        try:
+            for row in reader:
+                self._row.clear()
+                count, end = count + bool(row), reader.line_num
+                yield end, row
+        except csv.Error as error:
+            column = _long_cell("".join(self._row), self.separator)
+            if column is None:
+                raise
+            at = f"row {count + (not self.header)} (line {end + 1})"
+            raise ProblemError(
+                f"{at if count or not self.header else 'the header'} has more than "
+                f"{csv.field_size_limit():,} characters in column {column}",
+                where=self.path,
+                remedy="Close a quotation mark that is open there, or leave the long text out",
+            ) from error
+
+
+def _long_cell(row: str, separator: str) -> int | None:
+    """The number of the first cell of a row that is longer than a reader of CSV takes."""
+    cell = re.compile(f'(?:"(?:[^"]|"")*+"?)?[^{separator}]*')
+    most, column, at = csv.field_size_limit(), 1, 0
+    while at <= len(row):
+        end = max(cell.match(row, at).end(), at)  # type: ignore[union-attr]
+        if end - at > most:
+            return column
+        column, at = column + 1, end + 1
+    return None
 
 
 def numbers_by(separator: str, name: str, path: str | Path) -> Callable[[str], float]:
@@ -316,7 +368,7 @@ def require_columns(
 def number_of(cell: str | float) -> float:
     """A cell as a float, NaN for what is none; a whole number beyond all floats is infinite."""
     try:
-        return float(cell)
+        return float_of_cell(cell)
     except ValueError:
         return float("nan")
     except OverflowError:
@@ -326,8 +378,10 @@ def number_of(cell: str | float) -> float:
 def numbers_of(cells: Any) -> Floats:
     """Cells as float64, NaN for what is no number."""
     if not isinstance(cells, np.ndarray | array):
+        texts = [cell for cell in cells if isinstance(cell, str)]
         try:
-            cells = list(map(float, cells))
+            # blanks of other scripts around a number are left to the reader of single cells
+            cells = list(map(float if are_numerals(texts) else float_of_cell, cells))
         except (ValueError, OverflowError):
             cells = [number_of(cell) for cell in cells]
     return np.asarray(cells, dtype=np.float64)
@@ -353,24 +407,19 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[str, list[str], Ite
     if path_of(path).suffix.lower() in (".gz", ".bz2", ".xz"):
         wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
     with _opened(path) as text, translated(path, *wrong):
-        handed = [0]
-        separator, reader = _reader(_rows_bounded(text, path, handed), False)
-        header = next((row for row in reader if row), None)
+        lines = TableText(text, path, header=True)
+        rows = lines.rows()
+        header = next((row for _, row in rows if row), None)
         if not header:
             raise ProblemError(
                 "is empty", where=path, remedy="Give a table with the names of its columns"
             )
-        handed[0] = 0
-        yield separator, header, _parts(reader, len(header), size, path, handed)
+        yield lines.separator, header, _parts(rows, len(header), size, path)
 
 
-def _parts(
-    reader: Iterator[list[str]], width: int, size: int, path: str | Path, handed: list[int]
-) -> Iterator[Rows]:
+def _parts(found: Iterator[Row], width: int, size: int, path: str | Path) -> Iterator[Rows]:
     def rows() -> Iterator[Row]:
-        for row in reader:
-            handed[0] = 0
-            line = reader.line_num  # type: ignore[attr-defined]
+        for line, row in found:
             if len(row) == width:
                 yield line, row
             elif row:
@@ -385,18 +434,6 @@ def _parts(
     every = rows()
     while part := list(islice(every, size)):
         yield part
-
-
-def _rows_bounded(text: TextIO, path: str | Path, handed: list[int]) -> Iterator[str]:
-    for line in bounded_lines(text, path):
-        handed[0] += 1
-        if handed[0] > _MOST_LINES:
-            raise ProblemError(
-                f"has a row of more than {_MOST_LINES:,} lines",
-                where=path,
-                remedy="Close the quotation mark that is open",
-            )
-        yield line
 
 
 @contextmanager

@@ -254,7 +254,11 @@ def _cells(column: Any) -> list[str]:
     """A column as texts, nothing for NaN; coordinates of reports with twelve digits."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f":
         return _each(column, lambda value: "" if value != value else repr(value))
-    return ["" if value is None else label_text(value) for value in column]
+    return ["" if value is None else _text(value) for value in column]
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else label_text(value)
 
 
 def _each(column: Any, read: Callable[[float], T]) -> list[T]:
@@ -305,7 +309,7 @@ def _parquet(parts: list[Part], names: Sequence[str], types: dict[str, str]) -> 
         if found and all(isinstance(own, np.ndarray) and own.dtype.kind == "f" for own in found):
             columns[name] = pa.array(np.concatenate(found))
         else:
-            cells = [None if v is None else label_text(v) for v in chain.from_iterable(found)]
+            cells = [None if v is None else _text(v) for v in chain.from_iterable(found)]
             columns[name] = _typed(cells, types.get(name))
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer)
@@ -320,7 +324,9 @@ def _typed(cells: list[Any], kind: str | None) -> Any:
     if kind is None or kind in ("string", "large_string"):
         return texts
     try:
-        blank = pa.array([None if cell == "" else cell for cell in cells], type=pa.string())
+        blank = texts
+        if "" in cells:
+            blank = pa.array([None if cell == "" else cell for cell in cells], type=pa.string())
         return blank.cast(pa.type_for_alias(kind))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
         return texts

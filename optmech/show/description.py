@@ -17,6 +17,7 @@ from optmech.designs.notes import threshold_notes
 from optmech.designs.promise import Promise, guess_words, promise_of
 from optmech.designs.sentences import figure_words, figures, nearness
 from optmech.errors import ProblemError, moved
+from optmech.exact.number import from_below
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.reading.errors import WORDS, by_ending, kind_of
 from optmech.reading.sealed import FORMATS, begins, distinct, packed_reader, read_sealed
@@ -103,7 +104,7 @@ def _of_proved(path: str | Path) -> Described:
         assert isinstance(found, ProvedLoss)
         kind = "noise" if "noise" in stated.name else "coupling"
         promise = Promise("secrets", found.promise[:1].upper() + found.promise[1:] + ".")
-        more = [(found.measured, f"{found.loss:.6g}, at least {found.lower_bound:.6g}")]
+        more = [(found.measured, f"{found.loss:.6g}, at least {from_below(found.lower_bound)}")]
     verdict = "yes: every claim of the file was proved again"
     if not report.passed:
         verdict = f"NO: {'; '.join(report.faults)}"

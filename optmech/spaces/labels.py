@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import label_text as label_text
+from optmech.base.numerals import float_of_text, int_of_text
 from optmech.errors import ProblemError, described, moved
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
@@ -72,7 +73,7 @@ def _readings(given: object) -> Iterator[Hashable]:
 
 def number_of(text: str) -> int | float | None:
     """The number that a text is, whole where it can be; None for other texts."""
-    for read in (int, float):
+    for read in (int_of_text, float_of_text):
         try:
             return read(text)
         except ValueError:

@@ -220,11 +220,11 @@ def written(rate: str) -> Any:
 @pytest.mark.parametrize("made", [ratio, lifted, bias, worst_loss, mean_loss, leakage, distortion])
 def test_it_is_decided_exactly(made: Any) -> None:
     found = {True: 0, False: 0}
-    for seed in range(400):
+    for seed in range(160):
         rng = random.Random(seed)
         spread, released, at = drawn(rng)
         family, theirs, kept = made(rng, at)
         assert checked(family, spread, released) is kept, seed
         assert audited(theirs, spread, released) is kept, seed
         found[kept] += 1
-    assert min(found.values()) > 20
+    assert min(found.values()) > 8

@@ -176,7 +176,7 @@ def small(kind: str, seed: int) -> om.Problem:
 @pytest.mark.parametrize("kind", ["metric", "ln", "delta", "joint"])
 def test_mutations_that_break_a_constraint_are_rejected(kind: str, tmp_path: Path) -> None:
     """One numerator is raised and another of its row lowered by as much, by amounts of every
-    size; the exact check, the audit and 80 digits agree on all of them. 800 broken each."""
+    size; the exact check, the audit and 80 digits agree on all of them. 300 broken each."""
     problem = small(kind, 3)
     design = om.solve(problem)
     path = tmp_path / "design.json"
@@ -185,7 +185,7 @@ def test_mutations_that_break_a_constraint_are_rejected(kind: str, tmp_path: Pat
     bits = design.exact.bits
     rng = np.random.default_rng(1)
     broken = kept = 0
-    while broken < 800:
+    while broken < 300:
         rows = [list(row) for row in design.exact.rows]
         s, (up, down) = int(rng.integers(4)), rng.choice(4, 2, replace=False)
         # near the margin of 2e-14 as often as far above it
@@ -205,7 +205,7 @@ def test_mutations_that_break_a_constraint_are_rejected(kind: str, tmp_path: Pat
             with pytest.raises(Fault):
                 stated.check(changed)
             broken += 1
-    assert kept > 50
+    assert kept > 18
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)

@@ -80,7 +80,7 @@ def made(fixes: Path, *options: str) -> om.Problem:
 
 
 def test_the_grid_holds_all_points_and_the_rate_is_as_asked(fixes: Path) -> None:
-    problem = made(fixes, "--cells", "64", "--factor", "2", "--radius", "3")
+    problem = made(fixes, "--cells", "64", "--factor", "2", "--radius", "3km")
     binning = problem.prior.binning
     assert binning is not None
     assert binning.outside == 0
@@ -120,7 +120,7 @@ def test_coordinates_in_the_plane(tmp_path: Path) -> None:
 def test_one_place_and_empty_rows(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("lon,lat\n5.5,45.5\n,\n5.5,45.5\n")
-    problem = made(path, "--cells", "4", "--radius", "2")
+    problem = made(path, "--cells", "4", "--radius", "2km")
     assert problem.secrets.locate([[5.5, 45.5]])[0] >= 0
     assert len(problem.secrets) <= 4
 

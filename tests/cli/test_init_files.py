@@ -148,7 +148,8 @@ def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFix
     # half of the rows in one town, half in another: nobody is wild, and cells are large
     rows = [(116 + k / 1000, 40 + k / 1000) for k in range(100)] + [(126.0, 46.0)] * 100
     (folder / "far.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows))
-    assert init("far.csv", "--cells", "64", "-o", "far.toml") == 0
+    around = ("--bounds", "115.9,39.9,126.2,46.1")
+    assert init("far.csv", "--cells", "64", *around, "-o", "far.toml") == 0
     said = capsys.readouterr().err
     grid = om.load_problem(folder / "far.toml").secrets
     assert isinstance(grid, om.Grid)
@@ -161,6 +162,69 @@ def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFix
     assert west <= 116 < 126 <= east <= 127
     assert south <= 40 < 46 <= north <= 46.2
     assert f"longitude {west:g} to {east:g} and latitude {south:g} to {north:g}" in said
+
+
+def test_two_cities_are_named_and_each_has_bounds(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A third of the rows is on the other side of the earth; a few lie between."""
+    rng = np.random.default_rng(5)
+    first = rng.normal([-74, 40.75], 0.03, (200, 2))
+    second = rng.normal([116.4, 39.9], 0.05, (100, 2))
+    between = np.column_stack([np.linspace(-70, 110, 5), np.full(5, 50.0)])
+    rows = np.vstack([first, second, between])
+    (folder / "two.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows.tolist()))
+    for options in ((), ("--cells", "36")):
+        assert init("two.csv", *options, "-o", "two.toml") == 2
+        said = errors(capsys)
+        assert "its rows lie in 2 places that are far apart" in said
+        assert "optmech protect two.csv --budget 5 -o OUT" in said
+        assert not (folder / "two.toml").exists()
+    boxes = [part.split(";")[0].split(". ")[0] for part in said.split(" % in ")[1:]]
+    counts = []
+    for k, box in enumerate(boxes):
+        assert init("two.csv", "--bounds", box, "--cells", "16", "-o", f"{k}.toml") == 0
+        made = om.load_problem(folder / f"{k}.toml")
+        assert made.prior.binning is not None
+        counts.append(made.prior.binning.inside)
+        assert written_box(folder / f"{k}.toml") == pytest.approx(list(map(float, box.split(","))))
+    assert counts == [200, 100]
+    # a town and the next are one region
+    towns = np.vstack(
+        [rng.normal([16.3, 48.2], 0.02, (90, 2)), rng.normal([16.7, 48.2], 0.02, (90, 2))]
+    )
+    (folder / "near.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in towns.tolist()))
+    assert init("near.csv", "-o", "near.toml") == 0
+
+
+@pytest.mark.parametrize("box", ["1,2,3", "a,b,c,d", "3,0,2,1e9", "1,5,2,5", "nan,0,1,1"])
+def test_bounds_that_are_none_are_refused(box: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("plane.csv", f"--bounds={box}", "-o", "b.toml") == 2
+    assert "--bounds" in errors(capsys)
+
+
+def test_rows_over_180_degrees_lie_in_bounds_that_do(folder: Path) -> None:
+    rows = [(179 + k / 10, -17.0 + k / 20) for k in range(20)]
+    lines = "".join(f"{x if x <= 180 else x - 360:.4f},{y}\n" for x, y in rows)
+    (folder / "fiji.csv").write_text("lon,lat\n" + lines)
+    box = "178.5,-17.5,-178.5,-15.5"
+    assert init("fiji.csv", "--bounds", box, "--cells", "9", "-o", "f.toml") == 0
+    counted = om.load_problem(folder / "f.toml").prior.binning
+    assert counted is not None
+    assert counted.inside == 20
+
+
+def test_a_radius_without_a_unit_is_asked_about_in_degrees(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    rows = "".join(f"{x},{y}\n" for x, y in rng.normal([16, 48], 0.02, (50, 2)).tolist())
+    (folder / "w.csv").write_text("lon,lat\n" + rows)
+    for value in ("0.5", "500"):
+        assert init("w.csv", "--radius", value, "-o", "w.toml") == 2
+        assert f"{value} may be metres or kilometres. Give {value}m" in errors(capsys)
+    assert init("w.csv", "-o", "w.toml") == 0
+    assert "a fifth of what most rows reach over: so ε depends" in capsys.readouterr().err
 
 
 def cloud(kind: str, rng: np.random.Generator, count: int) -> Any:
@@ -279,7 +343,7 @@ def test_columns_the_other_way_around_are_refused(
 @pytest.mark.parametrize("count", [1, 30])
 def test_rows_at_the_ends_of_the_globe(lon: float, lat: float, count: int, folder: Path) -> None:
     (folder / "end.csv").write_text("lon,lat\n" + f"{lon},{lat}\n" * count)
-    assert init("end.csv", "-o", "end.toml", "--cells", "4", "--radius", "99") == 0
+    assert init("end.csv", "-o", "end.toml", "--cells", "4", "--radius", "99km") == 0
     west, south, east, north = written_box(folder / "end.toml")
     assert -360 <= west < east <= 360
     assert -90 <= south < north <= 90
@@ -540,7 +604,7 @@ def test_data_at_one_place_are_no_extent(
     said = capsys.readouterr().err
     assert "--radius: all rows lie at one place, and nothing else says" in said
     assert not (folder / "p.toml").exists()
-    assert init(*argv, "--radius", "2") == 0
+    assert init(*argv, "--radius", "2km") == 0
     said = capsys.readouterr().err
     assert "in odds" in said
     assert "1 places" not in said
@@ -724,3 +788,26 @@ def test_the_geometry_says_where_a_point_is(
     assert 40 < south < 41.1
     assert 12.9 < east < 14
     assert 41.9 < north < 43
+
+
+@pytest.mark.parametrize("radius", [1.7, 2.1, 2.3, 3.1, 3.7])
+@pytest.mark.parametrize("unit", ["", "km"])
+def test_the_factor_at_the_radius_is_one_at_most(radius: float, unit: str, folder: Path) -> None:
+    """ε of a problem over cells has few digits."""
+    options = ["--unit", unit] if unit else []
+    assert (
+        init("plane.csv", "--cells", "100", "--radius", str(radius), "-o", "p.toml", *options) == 0
+    )
+    stated = tomllib.loads((folder / "p.toml").read_text())["constraints"][0]
+    factor = math.exp(stated["epsilon"] * radius)
+    assert 3.9 < factor <= 4
+
+
+def test_degrees_are_named_where_no_unit_is_known(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "west.csv").write_text("Länge;Breite\n-122,42;37,77\n-74,0;40,72\n", encoding="utf-8")
+    options = ["--x", "Länge", "--y", "Breite", "--radius", "500m", "-o", "p.toml"]
+    assert init("west.csv", *options) == 2
+    said = errors(capsys)
+    assert "--degrees, --unit m or --unit km" in said

@@ -7,8 +7,10 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import optmech as om
 from optmech.cli.main import main
 
 PROBLEM = """
@@ -212,6 +214,48 @@ def test_estimates_of_mechanisms_with_equal_rows(
         (["-o", str(counts)], "is an input file"),
     ):
         assert main(["estimate", m, str(counts), "--problem", problem, *options]) == 2
+        assert complaint in capsys.readouterr().err
+
+
+def test_protected_tables_are_estimated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Reports of a survey by label, and of any design by the coordinates of its observables."""
+    cells, km = om.Grid(2, 2, unit="km"), om.distances.euclidean()
+    promise = [om.MetricPrivacy(2.0, km)]
+    prior = om.Prior.uniform(cells)
+    mean, single, table = tmp_path / "mean.json", tmp_path / "single.json", tmp_path / "reports.csv"
+    goal = om.MinimizeVariance("mean")
+    survey = om.solve(om.Problem(prior, km, objective=goal, constraints=promise), gap=0.1)
+    survey.save(mean)
+    om.solve(om.Problem(prior, km, constraints=promise)).save(single)
+    counts = np.arange(1, len(survey.problem.observables) + 1)
+    labels = survey.problem.observables.labels
+    table.write_text(
+        "report\n" + "".join(f"{k}\n" * n for k, n in zip(labels, counts, strict=True))
+    )
+    assert main(["estimate", str(mean), str(table), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    wanted = survey.estimate(counts)
+    assert [row["unbiased"] for row in found["statistic"]] == pytest.approx(wanted.values.tolist())
+    assert [row["standard error"] for row in found["statistic"]] == pytest.approx(
+        wanted.errors.tolist()
+    )
+    shares = np.array([row["unbiased"] for row in found["estimates"]])
+    assert wanted.statistic @ shares == pytest.approx(wanted.values)
+    assert sum(row["non-negative"] for row in found["estimates"]) == pytest.approx(1.0)
+    places = {(0.5, 0.5): 30, (1.5, 0.5): 10, (0.5, 1.5): 5, (1.5, 1.5): 5}
+    table.write_text("x,y\n" + "".join(f"{x},{y}\n" * n for (x, y), n in places.items()))
+    assert main(["estimate", str(single), str(table), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    design = om.Design.load(single)
+    flat = om.estimate.frequencies(design.mechanism, [*places.values()])
+    assert [row["unbiased"] for row in found["estimates"]] == pytest.approx(flat.values.tolist())
+    for text, complaint in (
+        ("x,y\n0.6,0.5\n", "data row 1 is at no observable"),
+        ("x,y\n0.5,0.5\n0.5,\n", "data row 2 is at no observable"),
+        ("a\n1\n", "observable"),
+    ):
+        table.write_text(text)
+        assert main(["estimate", str(single), str(table)]) == 2
         assert complaint in capsys.readouterr().err
 
 

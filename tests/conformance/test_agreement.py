@@ -14,7 +14,7 @@ from optmech.base.native import has_kernels
 from optmech.engines.structured import engine
 
 E, H = om.distances.euclidean(), om.distances.hamming()
-INSTANCES = 130
+INSTANCES = 78
 Kind = Callable[[np.random.Generator, om.Prior], dict[str, object]]
 
 

@@ -279,5 +279,5 @@ def test_a_run_that_is_stopped_ends_with_whole_bounds(
         engine.StructuredEngine().run(compiled.lp, Options(gap=1e-9), recorder)
         return recorder.value
 
-    for stop in range(3, 12):
+    for stop in (3, 5, 8, 11):
         assert best(30.0, stop) == pytest.approx(best(np.inf, stop), rel=1e-4)

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 from hypothesis import example, given, strategies as st
 
+from optmech.exact.number import from_above, from_below
 from optmech.exact.rounding import exp_down, exp_up, log_floats, log_range
 
 
@@ -61,3 +62,18 @@ def test_the_logarithm_of_zero() -> None:
     low, high = log_floats(np.array([0.0, 1.0]))
     assert low[0] == high[0] == -np.inf
     assert low[1] <= 0 <= high[1]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 15))
+@example(0.2499999999, 6)
+@example(2 / 3, 4)
+@example(-1 / 3, 2)
+@example(5e-324, 3)
+@example(1.7976931348623157e308, 5)
+def test_bounds_are_shown_on_their_side(value: float, digits: int) -> None:
+    low, high = from_below(value, digits), from_above(value, digits)
+    assert float(low) <= value <= float(high)
+    if 1e-300 < abs(value) < 1e300:
+        assert float(high) - float(low) <= 2 * abs(value) * 10.0 ** (1 - digits)
+    for text in (low, high):
+        assert len(text.replace("-", "").replace(".", "").partition("e")[0].lstrip("0")) <= digits

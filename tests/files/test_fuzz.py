@@ -113,7 +113,7 @@ def read(content: bytes, suffix: str) -> None:
 
 
 @given(st.one_of(documents(), plausible_documents()))
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.filterwarnings("error")
 def test_mutated_problems(document: Any) -> None:
     read(json.dumps(document).encode("utf-8", "surrogatepass"), ".json")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-INPUTS = 150
+INPUTS = 75
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="inputs run in forked processes")

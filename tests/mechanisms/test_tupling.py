@@ -276,7 +276,7 @@ def test_samples_have_the_law() -> None:
     domain = om.Domain("abc", [[0.0], [1.0], [2.0]])
     base = om.Mechanism(domain, domain, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
     made = mechanisms.tupling(base, 1, [0.5, 0.25, 0.25])
-    count = 4000
+    count = 1500
     seen: dict[tuple[int, ...], int] = {}
     for seed in range(count):
         word = tuple("abc".index(str(label)) for label in made.sample("a", seed=seed))

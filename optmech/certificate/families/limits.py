@@ -25,7 +25,7 @@ from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, from_above, from_below
 from optmech.exact.numerators import dot, wholes
 
 
@@ -111,8 +111,9 @@ class LossLimit(ReadOnly, Trusted):
         least = values.rounded_up(cheapest)
         return (
             f"constraints[{self.index}]: a loss of at most {float(maximum):.9g} is asked "
-            f"for, and the best observables alone cost {least:.9g}. "
-            f"Raise the maximum to at least {least:.9g}"
+            f"for, and the best observables alone cost "
+            f"{from_below(values.rounded_down(cheapest), 9)}. "
+            f"Raise the maximum to at least {from_above(least, 9)}"
         )
 
     def note(self, statement: Statement) -> str:
@@ -270,9 +271,10 @@ class Distortion(BestGuess):
         least, most = float(minimum), values.rounded_down(self.blind)
         return (
             f"constraints[{self.index}]: distortion privacy of at least "
-            f"d_m = {least:.9g} is asked for, and d_max = {most:.9g} is the "
-            "error of an adversary who sees nothing: no mechanism can exceed it. "
-            f"Lower the minimum to at most {most:.9g}"
+            f"d_m = {least:.9g} is asked for, and "
+            f"d_max = {from_above(values.rounded_up(self.blind), 9)} is the error of an "
+            "adversary who sees nothing: no mechanism can exceed it. "
+            f"Lower the minimum to at most {from_below(most, 9)}"
         )
 
     def note(self, statement: Statement) -> str:
@@ -370,8 +372,9 @@ class Leakage(BestGuess):
         least = values.rounded_up(self.blind)
         return (
             f"constraints[{self.index}]: a leakage of at most {asked} is asked for, and an "
-            f"adversary who sees nothing gains {least:.9g} already: no mechanism can stay below. "
-            f"Raise the maximum{'' if self.natural else f' to at least {least:.9g}'}"
+            f"adversary who sees nothing gains {from_below(values.rounded_down(self.blind), 9)} "
+            "already: no mechanism can stay below. "
+            f"Raise the maximum{'' if self.natural else f' to at least {from_above(least, 9)}'}"
         )
 
     def note(self, statement: Statement) -> str:

@@ -19,7 +19,7 @@ from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.certificate.statement import Statement
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, from_above, from_below
 from optmech.exact.numerators import integers
 
 _MANY = 20_000
@@ -180,10 +180,11 @@ class Linear(ReadOnly, Trusted):
                 most = bracket(limit)[1] if sign > 0 else -bracket(limit)[0]
                 if total > most + self.slack[k]:
                     side_words = "at least" if sign > 0 else "at most"
+                    sided = from_below if sign > 0 else from_above
                     return (
                         f"constraints[{self.index}]: inequality {k} cannot hold: its left side is "
-                        f"{side_words} {float(sign * total):.9g} for every mechanism, and the "
-                        f"limit is {float(limit):.9g}. Move the limit"
+                        f"{side_words} {sided(float(sign * total), 9)} for every mechanism, and "
+                        f"the limit is {float(limit):.9g}. Move the limit"
                     )
         return ""
 

@@ -35,7 +35,7 @@ def run(args: Namespace) -> Answer:
     rows = {
         "verified": "yes",
         "loss": number(design.loss),
-        "lower bound": f"{number(design.lower_bound)} (without a search)",
+        "lower bound": f"{number(design.lower_bound, -1)} (without a search)",
         "status": f"{design.status}: {nearness(design)}",
     }
     return Answer(design.summary(), [Facts(rows)], {"output": "design"})

@@ -69,7 +69,7 @@ def run(args: Namespace) -> Answer:
     }
     if attack.value is not None:
         rows["minimised value"] = number(attack.value)
-        rows["its lower bound"] = number(attack.lower_bound)
+        rows["its lower bound"] = number(attack.lower_bound, -1)
     easiest = sorted(per_secret.items(), key=lambda item: item[1])[:_SHOWN]
     listed = [(label, number(error)) for label, error in easiest]
     return Answer(values, [Facts(rows), Grid(("easiest secrets", "error"), listed, right=(1,))])

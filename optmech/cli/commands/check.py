@@ -55,9 +55,9 @@ def run(args: Namespace) -> Answer:
         "inequalities": f"{report.inequalities:,}, all decided exactly",
         "tightest ratio": None if tightest is None else f"{tightest.worst:.15g} of allowed",
         "loss": f"{number(report.loss)} {unit}".rstrip(),
-        "lower bound": f"{number(report.lower_bound)} {unit}".rstrip(),
-        "gap" if total is None else "gap on this mesh": number(report.gap),
-        "gap to the bound": None if total is None else number(total),
+        "lower bound": f"{number(report.lower_bound, -1)} {unit}".rstrip(),
+        "gap" if total is None else "gap on this mesh": number(report.gap, 1),
+        "gap to the bound": None if total is None else number(total, 1),
         "passed": "yes" if report.passed else "NO",
     }
     return Answer(

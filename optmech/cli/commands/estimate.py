@@ -1,24 +1,34 @@
 """``optmech estimate``: what the reports that were collected say about everybody."""
 
+import math
 from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from optmech.cli.inputs import INPUT, read_input, require_seed
+from optmech.cli.inputs import INPUT, read_solved, require_seed
 from optmech.cli.output import Answer, Facts, Grid, claim_outputs, named, number
 
-SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
-EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
+if TYPE_CHECKING:
+    from optmech.analysis.surveys import Estimate
+
+SUMMARY = "estimate the shares of secrets, or a statistic, from a design's reports"
+EXAMPLE = "optmech estimate design.json protected.csv --bootstrap 200"
 
 
 ARGUMENTS = {
     **INPUT,
-    "counts COUNTS": (
-        "a CSV file with the columns observable and count, or observable alone with a row "
-        "for every report"
+    "counts TABLE": (
+        "a table that optmech protect wrote; or a CSV file with the columns observable and count, "
+        "or observable alone with a row for every report"
     ),
-    "--bootstrap N:int=0": "confidence intervals from N samples of the reports (default: none)",
-    "--confidence P=0.95": "of the intervals, secret by secret (default: 0.95)",
+    "--report COLUMN": "the column with the reports' labels (default: observable or report, "
+    "else the coordinates of the reports)",
+    "--bootstrap N:int=0": "confidence intervals of the likeliest prior from N samples of the "
+    "reports (default: none)",
+    "--confidence P=0.95": "of the intervals, number by number (default: 0.95)",
     "--gap G=1e-8": "stop when no prior is likelier by more than G nats per report (default: 1e-8)",
     "--seed N:int": "of the bootstrap (default: 0)",
+    "--picture PNG": "draw the shares and their standard errors to this file",
     "-o --output OUT": "write the estimates as CSV",
 }
 
@@ -40,8 +50,8 @@ def run(args: Namespace) -> Answer:
     if not level < 1:
         raise ProblemError(f"{level:g} is not below 1", where="--confidence")
     claim_outputs(args, [args.design, args.problem, args.counts])
-    _, m = read_input(args)
-    counts = read_counts(args.counts, m.observables)
+    _, m, design = read_solved(args.design, args.problem)
+    counts = read_counts(args.counts, m.observables, args.report)
     found = estimate.prior(
         m, counts, gap=gap, bootstrap=args.bootstrap, confidence=level, seed=args.seed or 0
     )
@@ -52,9 +62,18 @@ def run(args: Namespace) -> Answer:
         "reports": number(found.reports),
         "no prior is likelier by more than": f"{found.gap:.3g} nats per report",
     }
+    surveyed = design is not None and design.certificate.multipliers.variance is not None
+    stated = design.estimate(counts) if design is not None and surveyed else None
+    flat = None
     try:
-        flat = estimate.frequencies(m, counts)
+        if design is not None and stated is not None:
+            flat = design.estimate(counts, "histogram")
+        else:
+            flat = estimate.statistic(m, counts)
         columns |= {"unbiased": flat.values, "standard error": flat.errors}
+        columns |= dict(zip(("from", "to"), flat.interval(level).T, strict=True))
+        columns |= {"non-negative": flat.consistent()}
+        facts |= dict(_said(flat, level))
     except ProblemError as error:
         facts["no unbiased estimate"] = error.message
     header = ["secret", *columns]
@@ -68,9 +87,42 @@ def run(args: Namespace) -> Answer:
     else:
         shown = [(label, *map(number, row)) for label, row in rows]
         grid = [Grid(header, shown, right=range(1, len(header)))]
-    values = {
+    values: dict[str, Any] = {
         **named(found, "reports", "gap", "log_likelihood", "iterations"),
-        "confidence": found.confidence if args.bootstrap else None,
+        "confidence": level,
         "estimates": [dict(zip(keys, (label, *row), strict=True)) for label, row in rows],
     }
-    return Answer(values, [*grid, Facts(facts)], {"output": "estimates"})
+    if stated is not None and not np.array_equal(stated.statistic, np.eye(len(m.secrets))):
+        name = design.problem.objective.statistic  # type: ignore[union-attr]
+        own = _numbers(stated, level)
+        values["statistic"] = own
+        shown = [(str(k), *map(number, row.values())) for k, row in enumerate(own, start=1)]
+        title = name if isinstance(name, str) else "row"
+        grid.append(Grid([title, *own[0]], shown, right=range(1, len(own[0]) + 1)))
+    if args.picture is not None:
+        from optmech.show.plots.figures import estimate_picture
+
+        if flat is None:
+            raise ProblemError("there is no unbiased estimate to draw", where="--picture")
+        estimate_picture(m.secrets, flat.values, flat.errors, args.picture)
+    return Answer(values, [*grid, Facts(facts)], {"output": "estimates", "picture": "picture"})
+
+
+def _numbers(found: "Estimate", level: float) -> list[dict[str, float]]:
+    """Every number of the design's statistic."""
+    parts = found.values, found.errors, *found.interval(level).T, found.consistent()
+    names = ("unbiased", "standard error", "from", "to", "non-negative")
+    return [dict(zip(names, row, strict=True)) for row in zip(*map(list, parts), strict=True)]
+
+
+def _said(found: "Estimate", level: float) -> Iterator[tuple[str, str]]:
+    """What kind of numbers these are, and which are nearer."""
+    yield "unbiased", f"may be below 0; from and to hold {level:.4g} one by one, by a normal law"
+    yield "likeliest, non-negative", "biased; nearer where reports are few"
+    noise = float(found.errors @ found.errors)
+    spread = float(((found.values - found.values.mean()) ** 2).sum()) - noise
+    wrong, apart = (math.sqrt(max(v, 0.0) / len(found.values)) for v in (noise, spread))
+    said = f"{wrong:.3g}, and shares differ from their mean by {apart:.3g} (root mean square)"
+    if wrong > apart:
+        said += ": of so few reports the unbiased values say little about where people are"
+    yield "error of the unbiased shares", said

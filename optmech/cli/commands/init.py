@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmech.base.numerals import float_of_text
 from optmech.cli.inputs import option, pairs_of
 from optmech.cli.output import Answer, claim_outputs, note
 from optmech.errors import ProblemError
@@ -38,13 +39,15 @@ ARGUMENTS = {
     ),
     "--radius R": (
         "distance, as 500m or 2km, at which two places may differ by the factor (a number "
-        "alone: km for degrees; default: a fifth of what most rows reach over)"
+        "alone: in the unit of the plane; default: a fifth of what most rows reach over)"
     ),
     "--degrees": "the coordinates are longitude and latitude, whatever they are called",
     "--crs EPSG:CODE": (
         "reference system of the coordinates, as EPSG:2056: it says their unit, and what lies "
         "where it is not used, or is stretched there, is refused"
     ),
+    "--bounds W,S,E,N": "of the region: west, south, east and north, or x0,y0,x1,y1; rows outside "
+    "of it do not count (default: around the rows that are not wild)",
     "--factor F:float=4.0": "the factor (default: 4)",
     "--unit U=": "of coordinates in the plane",
     "--uniform": "a uniform prior, so that the design says nothing about these data",
@@ -77,10 +80,10 @@ def run(args: Namespace) -> Answer:
         if TOO_LARGE not in error.message:
             raise
         raise ProblemError(
-            "its rows lie too far apart for one region, in several places perhaps",
+            "its rows reach too far for one region",
             where=args.data,
-            remedy="Give a table for each place; or protect all of it by one mechanism for the "
-            f"whole earth: optmech protect {args.data} --budget 5 -o OUT",
+            remedy="Name a smaller one: --bounds W,S,E,N; or protect all of it by the mechanism "
+            f"for the whole earth, without a design: optmech protect {args.data} --budget 5 -o OUT",
         ) from error
     content = text.encode()
     # somebody may have worked on the file that is there
@@ -104,6 +107,7 @@ def _wanted(args: Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labels import coordinate_pairs, other_words
     from optmech.files.draft import Wanted
+    from optmech.files.extent import bounds_of
     from optmech.reading.tables import DEGREES, PointTable, opened_table, separator_words
 
     with opened_table(args.data, 1) as table:
@@ -136,9 +140,10 @@ def _wanted(args: Namespace) -> Wanted:
             note(f"{middles}; protect takes points only")
     crs = None if args.crs is None else _reference(args)
     radius = None if args.radius is None else _length(args.radius, args, x, y)
+    bounds = None if args.bounds is None else bounds_of(args.bounds, _in_degrees(args, x, y))
     wanted = Wanted(
         Path(args.data), x, y, label, args.cells, radius, args.factor, args.unit, args.uniform,
-        tuple(more), args.degrees, crs,
+        tuple(more), args.degrees, crs, bounds,
     )  # fmt: skip
     wanted.refuse_unknown(known)
     return wanted
@@ -163,27 +168,32 @@ def _reference(args: Namespace) -> Reference:
 
 _LENGTH = re.compile(r"\s*([-+.\w]*?)\s*(km|m)?\s*")
 _METRES = {"m": 1.0, "km": 1000.0}
-_LARGE = 100.0
-"""Kilometres of a radius that are asked about where no unit says so."""
+
+
+def _in_degrees(args: Namespace, x: str | None, y: str | None) -> bool:
+    """Whether coordinates are longitude and latitude."""
+    from optmech.base.labels import is_degrees
+
+    called = args.crs is None and x is not None and y is not None and is_degrees(x, y)
+    return bool(args.degrees or called)
 
 
 def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
-    """A length as 500m or 2km, in the unit of the coordinates; a number alone as it is."""
-    from optmech.base.labels import is_degrees
-
+    """A length as 500m or 2km, in the unit of the coordinates; a number alone as it is, where no
+    other unit would do as well."""
     found = _LENGTH.fullmatch(text)
     try:
-        value = float(found[1]) if found else math.nan
+        value = float_of_text(found[1]) if found else math.nan
     except ValueError:
         found = None
     if found is None:
         raise ProblemError(
             f"{text[:40]!r} is no length", where="--radius", remedy="Give one, as 500m, 2km or 2"
         )
-    called = args.crs is None and x is not None and y is not None and is_degrees(x, y)
-    unit = "km" if args.degrees or called else args.unit
+    degrees = _in_degrees(args, x, y)
+    unit = "km" if degrees else args.unit
     if found[2] is None:
-        if unit == "km" and value >= _LARGE:
+        if degrees and value > 0:
             raise ProblemError(
                 f"{found[1]} may be metres or kilometres",
                 where="--radius",
@@ -194,7 +204,7 @@ def _length(text: str, args: Namespace, x: str | None, y: str | None) -> float:
         raise ProblemError(
             f"{text} is in {found[2]}, and the coordinates in {unit or 'no unit'}",
             where="--radius",
-            remedy="Say what the coordinates are in: --unit m or --unit km",
+            remedy="Say what the coordinates are in: --degrees, --unit m or --unit km",
         )
     return value * _METRES[found[2]] / _METRES[unit]
 

@@ -25,6 +25,7 @@ from optmech.cli.output import (
     showing,
 )
 from optmech.errors import InfeasibleError, ProblemError
+from optmech.exact.number import from_above
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -288,14 +289,18 @@ def _shown(
         "status": design.status + (f" ({design.reason})" if design.reason else ""),
     }
     if design.mesh is not None and design.gap <= _ON_MESH:
-        rows["status"] = f"optimal on this mesh (gap {design.gap:.2g}){from_best(design)}"
+        rows["status"] = (
+            f"optimal on this mesh (gap {from_above(design.gap, 2)}){from_best(design)}"
+        )
     if design.matrix is not None:
         rows[""] = nearness(design) if design.status == "feasible" or design.mesh else None
         rows |= {own.name: figure_words(own) for own in figures(design)}
-        rows["gap"] = f"{design.gap:.2g}"
+        rows["gap"] = from_above(design.gap, 2)
         if design.mesh is not None:
             rows["gap on this mesh"] = rows.pop("gap")
-            rows["gap to the lower bound"] = f"{design.total_gap:.2g} (less on a finer mesh)"
+            rows["gap to the lower bound"] = (
+                f"{from_above(design.total_gap, 2)} (less on a finer mesh)"
+            )
         rows["verified"] = "yes" if design.verified else "NO"
     if (other := planar_laplace(design)) is not None:
         rows["planar Laplace"] = (
@@ -305,7 +310,7 @@ def _shown(
         unit = words.unit_of(design.problem, attack["distance"])
         rows["optimal attack"] = (
             f"error {number(attack['error'])}{unit} ({attack['distance']}), "
-            f"{number(attack['blind_error'])} without seeing anything; "
+            f"{number(attack['blind_error'])}{unit} without seeing anything; "
             f"best guess right with {attack['bayes_vulnerability']:.1%}"
         )
     rows["engine"] = f"{design.engine} ({design.engine_reason}); profile {profile}"

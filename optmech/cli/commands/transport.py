@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.numerals import float_of_text
 from optmech.cli.inputs import option
 from optmech.cli.output import (
     Answer,
@@ -154,7 +155,7 @@ def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
 
 def _order(text: str) -> float:
     try:
-        order = float(text)
+        order = float_of_text(text)
     except ValueError:
         order = math.nan
     if not order >= 1:
@@ -204,8 +205,8 @@ def _mechanisms(
         {
             "status": design.status,
             "loss": number(design.loss) + unit,
-            "lower bound": number(design.lower_bound) + unit,
-            "gap": number(design.gap),
+            "lower bound": number(design.lower_bound, -1) + unit,
+            "gap": number(design.gap, 1),
             "privacy": closeness,
             "time": f"{design.seconds:.2f} s",
         }
@@ -217,7 +218,9 @@ def _mechanisms(
         right=(1, 2),
     )
     if frontier:
-        points = [(str(p.epsilon.text), number(p.loss), number(p.lower_bound)) for p in frontier]
+        points = [
+            (str(p.epsilon.text), number(p.loss), number(p.lower_bound, -1)) for p in frontier
+        ]
         yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 

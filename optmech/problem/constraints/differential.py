@@ -199,7 +199,7 @@ class DifferentialPrivacy(Constraint):
         elif self.adjacency == "all":
             pairs = "all pairs"
         elif callable(self.adjacency[0]):
-            pairs = f"pairs up to {self.adjacency[1]:g} apart"
+            pairs = f"pairs up to {space.length(self.adjacency[1], self.adjacency[0])} apart"
         else:
             pairs = f"{len(self.adjacency)} pairs"
         return f"ε = {self.epsilon.words}, {pairs}{delta_words(self.delta)}"
@@ -474,9 +474,10 @@ class MetricPrivacy(Constraint):
         if self.everywhere is not None:
             text += f", at every point of {self.everywhere.words}"
         if self.threshold is not None:
-            text += f", for secrets up to {self.threshold:g} apart"
+            text += f", for secrets up to {space.length(self.threshold, self.distance)} apart"
         if self.observable_threshold is not None:
-            text += f", where observables are up to {self.observable_threshold:g} away"
+            far = space.length(self.observable_threshold, self.distance)
+            text += f", where observables are up to {far} away"
         return text + delta_words(self.delta)
 
     def promised(self, space: Space) -> Promised:

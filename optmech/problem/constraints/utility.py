@@ -26,6 +26,7 @@ from optmech.problem.space import Bools, Place, Space
 from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
     from optmech.reading.sections import Section
@@ -69,7 +70,9 @@ class LossBound(Constraint):
     def promise(self, space: Space) -> str:
         which = "loss of every secret" if self.worst_case else "expected loss"
         own = "" if self.loss is None else " (its own loss)"
-        return f"{which} at most {self.maximum.words}{own}"
+        name = distance_words(self.loss) if callable(self.loss) else ""
+        unit = space.unit_of(space.lost_by if self.loss is None else name)
+        return f"{which} at most {self.maximum.words}{f' {unit}' if unit else ''}{own}"
 
     def promised(self, space: Space) -> Promised:
         return FOR_USE
@@ -165,7 +168,9 @@ class Bias(Constraint):
 
     def promise(self, space: Space) -> str:
         of = "the coordinates" if self.values is None else "a value"
-        return f"reports are right on average, {of} within {self.maximum.words}, for every secret"
+        unit = "degrees" if space.secrets.coordinates == "lonlat" else space.secrets.unit
+        most = f"{self.maximum.words} {'' if self.values is not None else unit}".rstrip()
+        return f"reports are right on average, {of} within {most}, for every secret"
 
     def promised(self, space: Space) -> Promised:
         return FOR_USE
@@ -318,7 +323,7 @@ class Support(Constraint):
 
     def promise(self, space: Space) -> str:
         if self.radius is not None:
-            return f"observables within {self.radius:g} only"
+            return f"observables within {space.length(self.radius, self.distance)} only"
         return "observables of a given mask only"
 
     def promised(self, space: Space) -> Promised:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.analysis.measures import distortion, posterior
+from optmech.base.arrays import Floats
 from optmech.designs.sentences import figures_words, nearness
 from optmech.errors import ProblemError
+from optmech.exact.number import from_below
 from optmech.problem.attack import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
@@ -37,6 +39,7 @@ from optmech.show.plots.drawing import (
     telling_secrets,
 )
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,6 +263,19 @@ def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | No
     save(figure, path)
 
 
+def estimate_picture(secrets: Domain, values: Floats, errors: Floats, path: str | Path) -> None:
+    """Draw estimated shares, those below 0 as 0, beside their standard errors on the same scale."""
+    require_matplotlib(path)
+    figure, panels = new_panels(2, 5.5, 4.5)
+    top = max(float(values.max()), float(errors.max()))
+    for axes, own, title in (
+        (panels[0], values, "estimated share, without bias"),
+        (panels[1], errors, "its standard error"),
+    ):
+        draw_values(axes, secrets, np.maximum(own, 0.0), title, top, linear=True, what="share")
+    save(figure, path)
+
+
 def draw_reports(
     panels: list[Axes],
     design: Design,
@@ -315,7 +331,7 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
         text = f"output of {label}: loss {design.losses[t]:.4g}"
         draw_values(axes[1][t], design.observables, design.outputs[t], text, top)
         _arrows(axes[1][t], design, t)
-    caption = f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}"
+    caption = f"loss {design.loss:.6g}, proved bound {from_below(design.lower_bound)}"
     privacy = (
         "outputs equal"
         if design.is_common

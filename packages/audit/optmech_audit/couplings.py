@@ -43,6 +43,7 @@ from optmech_audit.numbers import (
     paired,
     real,
     rounded_up,
+    up,
 )
 from optmech_audit.places import NAMED, compare, read_places
 
@@ -192,8 +193,8 @@ def judge_family(body: Body) -> Verdict:
     bound = least if least < proper else bound
     gap = rounded_up((loss - bound) / loss) if loss else ZERO
     words = check_status(status, gap)
-    lines += [f"loss {float(claimed):.15g}, lower bound {float(least):.15g}",
-              f"gap {float(gap):.2g}: {words}"]  # fmt: skip
+    lines += [f"loss {float(claimed):.15g}, lower bound {float(least)!r}",
+              f"gap {up(gap)}: {words}"]  # fmt: skip
     return lines, "labels, coordinates and units, names of the inputs, seconds"
 
 

@@ -20,8 +20,15 @@ from optmech_audit.document import (
     whole,
 )
 from optmech_audit.inequalities import Bias, Fixed, Guess, LinearRows, LossLimit, Ratios, blind
-from optmech_audit.mechanisms import MOST_ENTRIES, Lagrangian, Mask, Mechanism, read_mechanism
-from optmech_audit.networks import outside
+from optmech_audit.mechanisms import (
+    LEAST_MARGIN,
+    MOST_ENTRIES,
+    Lagrangian,
+    Mask,
+    Mechanism,
+    read_mechanism,
+)
+from optmech_audit.networks import at_vertices, outside
 from optmech_audit.numbers import (
     ZERO,
     at_most,
@@ -33,6 +40,7 @@ from optmech_audit.numbers import (
     paired,
     real,
     rounded_up,
+    up,
 )
 from optmech_audit.statements import Statement
 
@@ -58,7 +66,13 @@ def judge_design(body: Body) -> Verdict:
     with inside("multipliers"):
         bound = stated.lagrangian(body["multipliers"], objective=released)
     if not released:
-        return [*lines, why_infeasible(stated, bound)], unchecked
+        lines.append(why_infeasible(stated, bound))
+        if "outer" in body:
+            more = stated.roads is not None and bool(stated.segments or stated.metric)
+            need(more and at_vertices(stated, body["outer"], promises_of(body), False)
+                 > LEAST_MARGIN, "nothing is proved of every mechanism")  # fmt: skip
+            lines.append("nor on any other mesh")
+        return lines, unchecked
     with inside("mechanism"):
         mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
     lines += stated.check(mechanism)
@@ -195,9 +209,9 @@ def check_figures(
     if by_cells == math.inf:
         return [f"loss {float(loss):.15g}"]
     return [
-        f"objective {float(objective):.15g}, bound {float(claimed):.15g}",
-        f"loss {float(loss):.15g}, lower bound {float(least):.15g}",
-        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+        f"objective {float(objective):.15g}, bound {float(claimed)!r}",
+        f"loss {float(loss):.15g}, lower bound {float(least)!r}",
+        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 
 
@@ -212,8 +226,8 @@ def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> lis
     gap = gap_of(objective, claimed)
     best = check_status(result["status"], gap) == "optimal"
     return [
-        f"variance {float(objective):.15g}, bound {float(claimed):.15g}",
-        f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}",
+        f"variance {float(objective):.15g}, bound {float(claimed)!r}",
+        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
     ]
 
 
@@ -226,7 +240,7 @@ def gap_of(value: Fraction, bound: Fraction) -> float:
 def check_status(stated: object, gap: float | Fraction) -> str:
     """The word for a certified relative gap, of all files alike: it follows from the gap."""
     status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
-    need(stated == status, f"the gap is {float(gap):.2g}: {status}, and not {stated!a:.40}")
+    need(stated == status, f"the gap is {up(gap)}: {status}, and not {stated!a:.40}")
     return status
 
 
@@ -262,7 +276,7 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
         return conflict
     if any(map(all, forced_zeros(stated))):
         return "the support leaves a secret without observables"
-    need(bound.value() > 0, "the multipliers do not prove that nothing is feasible")
+    need(bound.value() > LEAST_MARGIN, "the multipliers do not prove that nothing is feasible")
     here = "" if stated.roads is None else " on this mesh"
     return f"the multipliers prove that nothing{here} is feasible"
 

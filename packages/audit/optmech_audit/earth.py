@@ -62,7 +62,7 @@ def judge_earth(path: str) -> Verdict:
     check_earth_figures(head, law, rate, bands)
     return [
         f"{len(sums)} rings and the rest of the earth are a distribution over 2^64",
-        f"between positions d km apart log ratios are at most {rate:.12g} · (d + {2 * snap:.6g})",
+        f"between positions d km apart log ratios are at most {rate!r} · (d + {2 * snap!r})",
         "its promise, accuracy and mean distance are those of the law",
     ], "title"
 

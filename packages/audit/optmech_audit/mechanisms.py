@@ -23,6 +23,7 @@ from optmech_audit.numbers import ONE, ZERO, need, number, paired, transposed
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
 MOST_ENTRIES = 10**7  # of a matrix: more does not fit into memory as fractions
 TINY, HUGE = Fraction(1, 2**900), Fraction(2) ** 1024  # sums of guesses that can be divided by
+LEAST_WEIGHT, LEAST_MARGIN = Fraction(1, 2**100), Fraction(1, 2**800)  # or they prove nothing
 SCALE = 1200  # bits behind the point of the sums in the bound; everything is rounded down
 Mask = list[list[bool]]
 Shares = dict[int, Fraction]  # a distribution over secrets, by its positive entries
@@ -160,6 +161,8 @@ class Lagrangian:
         self.paid: list[Vector] = []  # μ of the limits on loss
 
     def value(self) -> Fraction:
+        if self.unit < LEAST_WEIGHT:
+            return -HUGE
         rows = enumerate(paired(self.L, self.allowed))
         free = (row for s, row in rows if s not in self.held)
         least = sum(min(v for v, ok in transposed(row) if ok) for row in free)

@@ -131,12 +131,19 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
     """A lower bound of every mechanism that is private at every point: that of the program over the
     vertices, with distances along the roads."""
     assert stated.roads is not None
-    roads, metric, n = stated.roads[1], stated.metric, stated.n
+    metric = stated.metric
     if not stated.segments and not metric:
         need(outer is None, "a bound that is that of the mesh")
         return own
-    if outer is None:
-        return ZERO
+    return ZERO if outer is None else max(at_vertices(stated, outer, bodies), ZERO)
+
+
+def at_vertices(
+    stated: Statement, outer: object, bodies: Sequence[Body], objective: bool = True
+) -> Fraction:
+    """What the multipliers of the program over the vertices prove."""
+    assert stated.roads is not None
+    roads, metric, n = stated.roads[1], stated.metric, stated.n
     cells, multipliers = members(outer, "cells multipliers")
     need(cells is None, "cells of a network")
     alone = stated.objective != "worst_loss" and len(metric) == len(bodies)
@@ -147,7 +154,7 @@ def outside(stated: Statement, outer: object, own: Fraction, bodies: Sequence[Bo
             kept = [s for s in kept if stated.prior[s] > 0]
         away = (roads.away(k) for k in kept)
         apart = [{j: own[t] for j, t in enumerate(kept) if i != j} for i, own in enumerate(away)]
-    return max(along(stated, kept, apart, bodies, multipliers), ZERO)
+    return along(stated, kept, apart, bodies, multipliers, objective)
 
 
 def along(
@@ -156,6 +163,7 @@ def along(
     apart: Sequence[Shares],
     bodies: Sequence[Body],
     plain: object,
+    objective: bool,
 ) -> Fraction:
     """The bound of the multipliers where metric privacy holds for the distances ``apart``."""
     inner = copy.copy(stated)
@@ -167,4 +175,4 @@ def along(
         (k, Ratios(Real.read(bodies[k]["epsilon"]), apart)) if k in stated.metric else (k, part)
         for k, part in stated.parts
     ]
-    return inner.lagrangian(plain).value()
+    return inner.lagrangian(plain, objective).value()

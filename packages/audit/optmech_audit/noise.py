@@ -26,6 +26,7 @@ from optmech_audit.numbers import (
     real,
     rounded_up,
     signed_log,
+    up,
 )
 
 Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
@@ -132,7 +133,7 @@ class Noise:
             *self.loss.words,
             promise,
             f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
-            f"at least {claimed:.15g}: a gap of {gap:.2g}",
+            f"at least {float(claimed)!r}: a gap of {up(gap)}",
         ], "seconds" + ", that the loss is this function" * bool(self.loss.words)
 
     def scaled(self, found: Fraction) -> Fraction:

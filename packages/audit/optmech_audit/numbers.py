@@ -292,3 +292,12 @@ def real(value: object, least: float = -math.inf) -> float:
         raise Fault(f"{value!a} is not a finite float")
     number(value, least)
     return value
+
+
+def up(value: float | Fraction) -> str:
+    """A number >= 0 in two digits, and not below it."""
+    value = float(value)
+    text = f"{value:.2g}"
+    if not 0 < value < math.inf or float(text) >= value:
+        return text
+    return f"{value + 0.5 * 10.0 ** (math.floor(math.log10(value)) - 1):.2g}"

@@ -45,6 +45,7 @@ from optmech_audit.globe import kilometres, root_up
 from optmech_audit.inequalities import Divergences, Fixed, Information, Ratios
 from optmech_audit.mechanisms import (
     FINER,
+    LEAST_MARGIN,
     MOST_ENTRIES,
     SCALE,
     Lagrangian,
@@ -63,6 +64,7 @@ from optmech_audit.numbers import (
     paired,
     rounded_up,
     transposed,
+    up,
 )
 from optmech_audit.places import between, spans
 from optmech_audit.statements import Statement, checked
@@ -321,7 +323,7 @@ class Everywhere:
             return "infeasible: no observable is allowed at all places"
         with suppress(Fault):
             return why_infeasible(self.stated, bound)
-        need(self.mesh_bound(False) > 0, "nothing proves that the problem is infeasible")
+        need(self.mesh_bound(False) > LEAST_MARGIN, "nothing proves that the problem is infeasible")
         return "infeasible: all constraints demand more than there is on this mesh"
 
     def mesh_bound(self, objective: bool = True) -> Fraction:
@@ -357,7 +359,7 @@ class Everywhere:
                     bound.add(k, o, Fraction(v, region.unit << self.bits))
         return bound.value()
 
-    def outer_bound(self, plain: object) -> Fraction:
+    def outer_bound(self, plain: object, objective: bool = True) -> Fraction:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
         stated, places = self.stated, range(self.stated.n)
@@ -365,7 +367,7 @@ class Everywhere:
         apart = [{t: self.apart(s, t) for t in places if s != t} for s in places]
         stated.parts = [(0, Ratios(self.epsilon, apart)), *stated.parts]
         with inside("outer"):
-            return stated.lagrangian(plain).value()
+            return stated.lagrangian(plain, objective).value()
 
     def apart(self, s: int, t: int) -> Fraction:
         """A number that is not below the distance of two places."""
@@ -383,7 +385,13 @@ def judge_region(body: Body) -> Verdict:
     unchecked = "title, labels, units, engine, reason, notes, seconds, rounding cost"
     lines = [*made.lines, region.words]
     if mechanism is None:
-        return [*lines, made.why_infeasible()], unchecked
+        lines.append(made.why_infeasible())
+        if "outer" in body:
+            given = keys(outer_of(body["outer"]), "cells multipliers")
+            need(given["cells"] is None and made.outer_bound(given["multipliers"], False)
+                 > LEAST_MARGIN, "nothing is proved of every mechanism")  # fmt: skip
+            lines.append("nor on any other mesh")
+        return lines, unchecked
     loss, bound, least = made.figures
     lines += [f"{region.count} rows of {stated.m} whole numbers", *made.check(mechanism)]
     need(loss in map(rounded_up, made.expected(mechanism)), "the loss is another one")
@@ -391,8 +399,8 @@ def judge_region(body: Body) -> Verdict:
     gap = gap_of(loss, bound)
     check_status(made.status, gap)
     lines.append(f"loss {float(loss):.15g}, on this mesh at least "
-                 f"{float(bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
-    words, proved = f"{float(least):.15g} as a lower bound of every mechanism", ZERO
+                 f"{float(bound)!r}: a gap of {up(gap)}")  # fmt: skip
+    words, proved = f"{float(least)!r} as a lower bound of every mechanism", ZERO
     if body.get("outer") is not None:
         outer = outer_of(body["outer"])
         if outer["cells"] is None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from optmech_audit.designs import Verdict, check_status, gap_of
 from optmech_audit.document import Body, fields, integer, keys, listing, members, whole, wholes
 from optmech_audit.losses import NoiseLoss, read_noise_loss
-from optmech_audit.numbers import ONE, ZERO, Real, need, real, rounded_up
+from optmech_audit.numbers import ONE, ZERO, Real, need, real, rounded_up, up
 from optmech_audit.pairs import CellNoise
 
 PLACES = 1_000_000_000
@@ -97,7 +97,7 @@ class ShapedNoise(CellNoise):
             *words,
             f"(ε, δ) = {', '.join(listed)} at every shift up to {self.span}",
             f"expected loss {float(loss):.15g}, and of all noise that is as private, within "
-            f"the same range, at least {claimed:.15g}: a gap of {gap:.2g}",
+            f"the same range, at least {float(claimed)!r}: a gap of {up(gap)}",
         ], "seconds" + ", that the loss is this function" * bool(words)
 
     def taken(self, s: int, power: Fraction) -> Fraction:

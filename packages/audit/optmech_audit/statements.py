@@ -28,6 +28,7 @@ from optmech_audit.inequalities import (
     FAMILIES,
     NEAR,
     Bias,
+    Distortion,
     Fixed,
     LinearRows,
     LossLimit,
@@ -38,9 +39,20 @@ from optmech_audit.inequalities import (
     negated,
 )
 from optmech_audit.mechanisms import MOST_ENTRIES, Lagrangian, Mechanism, cut, entries
-from optmech_audit.numbers import ONE, ZERO, Fault, Interval, dot, inside, need, paired, rounded_up
+from optmech_audit.numbers import (
+    ONE,
+    ZERO,
+    Fault,
+    Interval,
+    dot,
+    inside,
+    need,
+    paired,
+    rounded_up,
+    transposed,
+)
 from optmech_audit.places import LOSSES, NAMED, Places, compare, read_places
-from optmech_audit.variance import Proof, Survey, bound_of, figure, read_proof, read_survey
+from optmech_audit.variance import Limit, Proof, Survey, bound_of, figure, read_proof, read_survey
 
 T = TypeVar("T")
 LARGEST_FLOAT = Fraction(2) ** 1023
@@ -261,10 +273,21 @@ class Statement:
         if self.survey is None or self.proof is None:
             raise Fault("there is no estimate")
         try:
-            least = bound_of(self.survey, self.proof, self.factor)
+            least = bound_of(self.survey, self.proof, self.factor, list(self.limits()))
         except Fault:
             least = ZERO
         return figure(self.survey, p, self.proof), max(least, ZERO)
+
+    def limits(self) -> Iterator[Limit]:
+        """What bounds on losses and on attacks say of columns, by labels and by guesses."""
+        for part in self.of(LossLimit | Distortion):  # type: ignore[arg-type]
+            if isinstance(part, LossLimit):
+                each, ones = part.prior is None, [ONE] * self.n
+                scale, table = part.prior or ones, list(map(list, transposed(part.loss)))
+                yield Limit(scale, table, part.most.high, each, False)
+            elif isinstance(part, Distortion):
+                need(part.least[0] is not None, "an attack without a limit")
+                yield Limit([ONE] * self.n, part.w, part.least[0] or ZERO, False, True)
 
     def value(self, p: Mechanism) -> Fraction:
         """What is minimised: a loss, a leakage, or minus the distortion."""
@@ -300,7 +323,6 @@ class Statement:
             given = {s: cut(value) for _, s, value in goal or ()}
             weights = [ONE if goal is None else given.get(s, ZERO) for s in range(terms)]
             bound.unit = sum(weights, ZERO)
-            need(bound.unit > 0, "the weights of the worst loss are zero")
             bound.add_losses(weights[: self.n], self.loss)
             half = self.n + len(self.segments)
             first, second = weights[self.n : half], weights[half:]

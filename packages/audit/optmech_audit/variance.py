@@ -22,7 +22,6 @@ from optmech_audit.document import (
     indices,
     keys,
     listing,
-    members,
     one_of,
 )
 from optmech_audit.mechanisms import MOST_ENTRIES, Mechanism
@@ -30,7 +29,7 @@ from optmech_audit.numbers import ONE, ZERO, Fault, dot, need, number, paired, t
 from optmech_audit.places import Places
 
 NAMES = ("histogram", "cdf", "ranges", "marginals", "mean")
-FORMS = ("cone", "levels", "facet")
+FORMS = ("cone", "levels", "facet", "empty")
 SHIFTS = (2.0**-20, 2.0**-30, 2.0**-38, 2.0**-44)
 OF_FACTOR = 62
 ROOT_BITS = 128
@@ -57,6 +56,21 @@ class Piece(NamedTuple):
     facet: RowPair | None
     rows: list[tuple[int, int, int, int]]
     weight: Vector
+    label: int | None  # whose loss its columns have
+    guess: int | None  # the best of an adversary
+
+
+class Limit(NamedTuple):
+    """Σ_o row(label of o) · v_o <= most, or that of each secret; or of the best guess, >= most."""
+
+    scale: Vector
+    table: Matrix  # by labels or guesses
+    most: Fraction
+    each: bool
+    guessed: bool
+
+    def row(self, k: int) -> Vector:
+        return [a * b for a, b in paired(self.scale, self.table[k])]
 
 
 class Proof(NamedTuple):
@@ -66,6 +80,7 @@ class Proof(NamedTuple):
     prices: Vector
     pairs: list[RowPair]
     pieces: list[Piece]
+    charges: Vector
 
 
 def read_survey(goal: Body, prior: Vector, secrets: Places) -> Survey:
@@ -115,7 +130,8 @@ def named(name: str, secrets: Places) -> Matrix:
 def read_proof(plain: object, n: int, m: int) -> Proof:
     """The multipliers of the file."""
     wanted = "estimate population inverse prices pairs pieces"
-    estimate, people, inverse, prices, pairs, pieces = members(plain, wanted)
+    body = keys(plain, wanted, "charges")
+    estimate, people, inverse, prices, pairs, pieces = (body[name] for name in wanted.split())
     ends = indices(pairs, n)
     need(len(ends) % 2 == 0, "a pair is incomplete")
     return Proof(
@@ -124,7 +140,8 @@ def read_proof(plain: object, n: int, m: int) -> Proof:
         [numbers(row, n) for row in listing(inverse, n)],
         numbers(prices, n),
         list(paired(ends[::2], ends[1::2])),
-        [read_piece(part, n) for part in listing(pieces)],
+        [read_piece(part, n, m) for part in listing(pieces)],
+        [number(v) for v in listing(body.get("charges", []))],
     )
 
 
@@ -133,8 +150,12 @@ def numbers(value: object, count: int) -> Vector:
     return [number(v) for v in listing(value, count)]
 
 
-def read_piece(plain: object, n: int) -> Piece:
-    form, facet, rows, weight = members(plain, "form facet rows weight")
+def read_piece(plain: object, n: int, m: int) -> Piece:
+    own = [name for name in ("label", "guess") if isinstance(plain, dict) and name in plain]
+    body = keys(plain, " ".join(["form facet rows weight", *own]))
+    form, facet, rows, weight = (body[name] for name in ("form", "facet", "rows", "weight"))
+    label = indices([body["label"]], m, 1)[0] if "label" in own else None
+    guess = indices([body["guess"]], n, 1)[0] if "guess" in own else None
     form = one_of(form, FORMS, "the form of a piece")
     need((form == "facet") == (facet is not None), "a piece with a facet that it has not")
     ends = None
@@ -142,11 +163,11 @@ def read_piece(plain: object, n: int) -> Piece:
         i, j = indices(facet, n, 2)
         need(i != j, "a facet is no pair of secrets")
         ends = i, j
-    found = indices(rows, n + (form == "levels"))
+    found = indices(rows, n + (form == "levels") if guess is None else 2 * n)
     weights = [number(v) for v in listing(weight)]
     need(len(found) == 4 * len(weights), "lists of a piece have different lengths")
     fours = [(found[k], found[k + 1], found[k + 2], found[k + 3]) for k in range(0, len(found), 4)]
-    return Piece(form, ends, fours, weights)
+    return Piece(form, ends, fours, weights, label, guess)
 
 
 class Dyadic(NamedTuple):
@@ -234,8 +255,9 @@ def spread(people: Vector, gram: Matrix) -> Fraction:
 
 
 def bound_of(
-    survey: Survey, proof: Proof, factor: Callable[[int, int], Fraction | None]
-) -> Fraction:
+    survey: Survey, proof: Proof, factor: Callable[[int, int], Fraction | None],
+    limits: list[Limit],
+) -> Fraction:  # fmt: skip
     """What no mechanism's variance is below; ``factor`` is above the ratio of a limited pair.
     Refused where the multipliers prove nothing."""
     people, n = proof.population, len(proof.population)
@@ -244,17 +266,66 @@ def bound_of(
     else:
         need(sum(people, ZERO) == 1, "the population of the bound does not sum to one")
     need(min(people) >= 0, "a population below zero")
-    need(all(w > 0 or v >= 0 for w, v in paired(people, proof.prices)), "a price below zero")
     known = {(i, j): f for i, j in proof.pairs if i != j and (f := factor(i, j)) is not None}
-    require_complete(known, proof.pieces, n)
+    charged = charges_of(proof.charges, limits, n)
+    guesses = [limit for limit, price in charged if limit.guessed and price[0]]
+    need(len(guesses) <= 1, "two attacks are charged")
+    require_covered(known, proof.pieces, limits, guesses, n)
     gram, inverse = dyadic(survey.gram), dyadic(proof.inverse)
-    halves = [[(a * q + b * w) / 2 for b, q in paired(proof.prices, people)]
-              for a, w in paired(proof.prices, people)]  # fmt: skip
-    slack = dyadic(halves).less(inverse.times(gram).times(inverse.turned))
+    curve = inverse.times(gram).times(inverse.turned)
     for k, piece in enumerate(proof.pieces):
-        need(holds(slack, piece, known, n), f"the multipliers of piece {k} prove nothing")
+        prices = list(proof.prices)
+        for limit, price in charged:
+            at = piece.guess if limit.guessed else piece.label
+            if at is not None and any(price):
+                sign = -1 if limit.guessed else 1
+                prices = [v + sign * a * y for v, a, y in
+                          zip(prices, limit.row(at), price, strict=True)]  # fmt: skip
+        need(all(w > 0 or v >= 0 for w, v in paired(people, prices)), "a price below zero")
+        halves = [[(a * q + b * w) / 2 for b, q in paired(prices, people)]
+                  for a, w in paired(prices, people)]  # fmt: skip
+        slack = dyadic(halves).less(curve)
+        guess = guesses[0] if guesses else None
+        need(holds(slack, piece, known, n, guess), f"the multipliers of piece {k} prove nothing")
     value = 2 * inverse.times(gram).trace - sum(proof.prices, ZERO)
+    for limit, price in charged:
+        paid = sum(price, ZERO) if limit.each else price[0]
+        value += paid * (limit.most if limit.guessed else -limit.most)
     return value - spread(people, survey.gram)
+
+
+def charges_of(given: Vector, limits: list[Limit], n: int) -> list[tuple[Limit, Vector]]:
+    """Every limit with what it counts of each secret; nothing where none are given."""
+    wanted = sum(n if limit.each else 1 for limit in limits)
+    need(len(given) in (0, wanted), "another number of charges")
+    left = [max(v, ZERO) for v in given] or [ZERO] * wanted
+    out = []
+    for limit in limits:
+        count = n if limit.each else 1
+        out.append((limit, left[:count] * (1 if limit.each else n)))
+        left = left[count:]
+    return out
+
+
+def require_covered(
+    known: dict[RowPair, Fraction], pieces: list[Piece], limits: list[Limit],
+    guesses: list[Limit], n: int,
+) -> None:  # fmt: skip
+    """Every column that counts lies in a piece: of every label's loss, and of every best guess,
+    where all columns count, and not only extreme ones."""
+    tables = [limit.table for limit in limits if not limit.guessed]
+    count = len(tables[0]) if tables else 0
+    need(all(p.label is None or p.label < count for p in pieces), "a label without a loss")
+    if guesses:
+        forms = ("cone", "empty")
+        need(all(p.form in forms and p.guess is not None for p in pieces), "a piece of no guess")
+    else:
+        need(all(p.form != "empty" for p in pieces), "a piece without columns")
+    losses = [[table[k] for table in tables] for k in range(count)]
+    for wanted in losses or [[]]:
+        for t in range(len(guesses[0].table)) if guesses else (None,):
+            own = [p for p in pieces if p.label is None or losses[p.label] == wanted]
+            require_complete(known, [p for p in own if t is None or p.guess == t], n)
 
 
 def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int) -> None:
@@ -278,8 +349,14 @@ def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int
         raise Fault("limits of a secret are missing among the pieces")
 
 
-def holds(slack: Dyadic, piece: Piece, known: dict[RowPair, Fraction], n: int) -> bool:
+def holds(
+    slack: Dyadic, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit | None
+) -> bool:
     """Whether the slack, less what products of limits take, is positive semidefinite there."""
+    if guess is not None:
+        if piece.form == "empty":
+            return max(guessed_sums(piece, known, n, guess)) < 0
+        return is_positive(slack.less(dyadic(guessed_products(piece, known, n, guess))))
     factors, size = dict(known), n
     if piece.form == "levels":
         size, level = n + 1, next(iter(known.values()))
@@ -304,6 +381,51 @@ def holds(slack: Dyadic, piece: Piece, known: dict[RowPair, Fraction], n: int) -
         basis = dyadic(onto)
         rest = basis.turned.times(rest).times(basis)
     return is_positive(rest)
+
+
+def guessed_row(
+    ends: RowPair, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit
+) -> Vector | None:
+    """What is >= 0 of every column of a piece: of (i, j) the limit of a ratio; of (n + u, n + u)
+    that the guess u is no better than that of the piece."""
+    (i, j), best = ends, piece.guess
+    if i == j and 0 <= i - n < len(guess.table) and best is not None:
+        return [a - b for a, b in paired(guess.row(i - n), guess.row(best))]
+    if ends not in known:
+        return None
+    return [known[ends] * (s == j) - (s == i) for s in range(n)]
+
+
+def guessed_sums(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Vector:
+    """What weights of rows add up to; where that is below 0 everywhere there is no column."""
+    sums = [ZERO] * n
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        row = guessed_row((i, j), piece, known, n, guess) if (i, j) == (k, m) else None
+        if row is not None and weight > 0:
+            sums = [a + weight * b for a, b in paired(sums, row)]
+    return sums
+
+
+def guessed_products(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Matrix:
+    """What products of those rows take."""
+    # of every row the sum of what it is multiplied with
+    rows: dict[RowPair, Vector | None] = {}
+    beside: dict[RowPair, Vector] = {}
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        for ends in ((i, j), (k, m)):
+            if ends not in rows:
+                rows[ends] = guessed_row(ends, piece, known, n, guess)
+        other = rows[k, m]
+        if rows[i, j] is None or other is None or not weight > 0:
+            continue
+        own = beside.setdefault((i, j), [ZERO] * n)
+        beside[i, j] = [a + weight * b if b else a for a, b in paired(own, other)]
+    table = [[ZERO] * n for _ in range(n)]
+    for ends, own in beside.items():
+        for a, x in enumerate(rows[ends] or []):
+            if x:
+                table[a] = [v + x * y if y else v for v, y in paired(table[a], own)]
+    return [[(table[a][b] + table[b][a]) / 2 for b in range(n)] for a in range(n)]
 
 
 def is_positive(form: Dyadic) -> bool:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from optmech_noise.additive.law import Law as Law
     from optmech_noise.additive.loss import NoiseLoss as NoiseLoss
     from optmech_noise.additive.planar import PlanarNoise as PlanarNoise
+    from optmech_noise.additive.radial import RadialLaw as RadialLaw, RadialNoise as RadialNoise
     from optmech_noise.additive.real_loss import RealLoss as RealLoss
     from optmech_noise.additive.renyi import (
         RealRenyiNoise as RealRenyiNoise,
@@ -44,5 +45,6 @@ if TYPE_CHECKING:
         optimal as optimal,
     )
     from optmech_noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
+    from optmech_noise.rings import radial as radial
 else:
     __getattr__, __dir__ = lazily(__name__)

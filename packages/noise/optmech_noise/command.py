@@ -3,8 +3,10 @@
 from argparse import Namespace
 from typing import Any
 
+from optmech.base.numerals import float_of_text, int_of_text
 from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
@@ -57,8 +59,8 @@ def run(args: Namespace) -> Answer:
         "verified": f"yes: {design.decided[1]}",
         "least divergence": least,
         design.measured: number(design.loss),
-        "lower bound": f"{number(design.lower_bound)}, of {design.compared}",
-        "status": f"{design.status}: a gap of {design.gap:.2g}",
+        "lower bound": f"{number(design.lower_bound, -1)}, of {design.compared}",
+        "status": f"{design.status}: a gap of {from_above(design.gap, 2)}",
         "noise": design.shown,
         "seconds": f"{design.seconds:.2f}",
     }
@@ -173,7 +175,7 @@ def _require_none(message: str, options: dict[str, object]) -> None:
 
 def _whole(text: str, where: str) -> int:
     try:
-        return int(text)
+        return int_of_text(text)
     except ValueError as error:
         raise ProblemError(
             f"{text[:60]!r} is not a whole number", where=where, remedy="Give one such as 1"
@@ -184,7 +186,7 @@ def _loss(text: str) -> str | list[float]:
     if "," not in text:
         return text
     try:
-        return [float(part) for part in text.split(",")]
+        return [float_of_text(part) for part in text.split(",")]
     except ValueError as error:
         raise ProblemError(
             f"{text[:60]!r} is no table",

@@ -7,21 +7,21 @@ numbers (docs/theory/releases.md).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import flint
+import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.arguments import probability
-from optmech.exact.number import Interval, Number, parse_exact, rounded_up
+from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_up
 from optmech_noise.additive.law import Places
 from optmech_noise.additive.pairs import MOST_NODES, Losses, delta_at, masses, of_pairs, places
 from optmech_noise.additive.result import LatticeNoise
@@ -64,10 +64,8 @@ class Composition(Shown):
         rate = parse_exact(epsilon, where="epsilon")
         if rate > LARGEST:
             raise ProblemError(f"is above {LARGEST:,}", where="epsilon", remedy="Ask for less")
-        exponent, upper, lower = self._sums
-        most = rounded_up(delta_at(upper, rate, exponent))
-        least = max(_least_at(part, float(rate), exponent) for part in lower)
-        return Interval(max(0.0, min(least, most)), min(1.0, most))
+        most = self._most(rate)
+        return Interval(max(0.0, min(self._least(float(rate)), most)), min(1.0, most))
 
     def epsilon(self, delta: Number) -> Interval:
         """Bounds on the least ε >= 0 with δ(ε) <= ``delta``, infinite above where none is found up
@@ -79,8 +77,38 @@ class Composition(Shown):
                 return 0.0, 0.0
             return reached(holds, 0.0, 1.0, 40, 1e-9, LARGEST / 2)
 
-        upper = least(lambda rate: self.delta(rate).upper <= limit)[1]
-        return Interval(least(lambda rate: self.delta(rate).lower <= limit)[0], upper)
+        # each end by itself: the other takes as long
+        upper = least(
+            lambda rate: min(1.0, self._most(parse_exact(rate, where="epsilon"))) <= limit
+        )[1]
+        return Interval(least(lambda rate: self._least(rate) <= limit)[0], upper)
+
+    def _most(self, rate: Exact) -> float:
+        """At least δ(ε)."""
+        exponent, upper, _ = self._sums
+        return rounded_up(delta_at(upper, rate, exponent))
+
+    def _least(self, rate: float) -> float:
+        """At most the chance of an infinite loss and E max(0, 1 - e^{ε - S}), whichever pair is
+        told apart."""
+        found = 0.0
+        for lost, at, chances in self._lower:
+            above = at > rate
+            found = max(found, lost - float(chances[above] @ np.expm1(rate - at[above])))
+        return found * (1 - _ROUNDING)
+
+    @cached_property
+    def _lower(self) -> list[tuple[float, Floats, Floats]]:
+        """Of every lower end: the chance of an infinite loss, losses and their chances."""
+        exponent, _, lower = self._sums
+        return [
+            (
+                part.lost / (1 << _BITS),
+                np.ldexp(np.arange(part.first, part.first + len(part.masses)), -exponent),
+                np.array([mass / (1 << _BITS) for mass in part.masses]),
+            )
+            for part in lower
+        ]
 
     @cached_property
     def _sums(self) -> tuple[int, Losses, list[Losses]]:
@@ -210,14 +238,3 @@ def _cut(one: Losses, plus: Callable[[Losses, Losses], Losses]) -> Losses:
     if end - start > MOST_NODES:
         raise TooLargeError("losses spread over too many places", where="lattice")
     return Losses(one.first + start, list(one.masses[start:end]), one.lost)
-
-
-def _least_at(total: Losses, rate: float, exponent: int) -> float:
-    """At most the chance of an infinite loss and E max(0, 1 - e^{ε - S})."""
-    h = Fraction(1, 1 << exponent)
-    value = total.lost / (1 << _BITS)
-    for k, mass in enumerate(total.masses, total.first):
-        more = float(k * h) - rate
-        if more > 0 and mass:
-            value += mass / (1 << _BITS) * -math.expm1(-more)
-    return value * (1 - _ROUNDING)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.exact.number import from_below
 from optmech.show.plots.drawing import SERIES, new_figure, require_matplotlib, save
 from optmech_noise.additive.cells import CellNoise
 from optmech_noise.additive.design import NoiseDesign, RealNoise
@@ -51,7 +52,7 @@ def noise_picture(design: ProvedNoise, file: str | Path) -> None:
         axes.set_ylabel(y)
     figure.suptitle(
         f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
-        f"{design.lower_bound:.4g}",
+        f"{from_below(design.lower_bound, 4)}",
         fontsize=10,
     )
     save(figure, file)

@@ -296,13 +296,14 @@ _ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ip
 
 
 def run_program(
-    cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float
+    cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float, first: str = ""
 ) -> tuple[Floats, Floats]:
-    """The columns and duals of a linear program; raises SolverError where HiGHS finds none."""
+    """The columns and duals of a linear program, by the solver ``first`` where it is named; raises
+    SolverError where HiGHS finds none."""
     from highspy import HighsModelStatus
 
     status, late = "", False
-    for options in _ATTEMPTS:
+    for options in ({"solver": first}, *_ATTEMPTS) if first else _ATTEMPTS:
         if late and "solver" not in options:
             continue
         most = np.full(len(cost), np.inf)

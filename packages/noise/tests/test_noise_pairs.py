@@ -204,12 +204,12 @@ def test_shells_and_draws() -> None:
     # 1/2 at the centre, and tails of ratio 1/2 over all other places: 4 τ (1 - r)² Σ m r^(m-1)
     for shape, count in (("l1", 4), ("linf", 8)):
         law = PlanarLaw(shape, 0, 6, (64 - count * 4,), (4,), 1, 1)
-        total = sum((law.at(x, y) for x in range(-40, 41) for y in range(-40, 41)), Fraction(0))
+        total = sum((law.at(x, y) for x in range(-34, 35) for y in range(-34, 35)), Fraction(0))
         assert 0 <= 1 - total < Fraction(1, 10**8)
-        drawn = Counter(map(tuple, law.sample(100_000, seed=5).tolist()))
+        drawn = Counter(map(tuple, law.sample(20_000, seed=5).tolist()))
         for k in ((0, 0), (1, 0), (0, -1), (1, 1), (-1, 2), (3, 0), (-2, -2)):
             p = float(law.at(*k))
-            assert abs(drawn[k] - 1e5 * p) < 5 * math.sqrt(1e5 * p) + 5
+            assert abs(drawn[k] - 2e4 * p) < 5 * math.sqrt(2e4 * p) + 5
 
 
 def test_draws_of_a_design(made: dict[str, om.noise.PlanarNoise]) -> None:

@@ -108,7 +108,7 @@ def test_zero_concentrated_privacy_at_orders_between(rho: float | str) -> None:
     σ² = Δ²/2ρ keeps the same (Canonne, Kamath and Steinke, NeurIPS 2020)."""
     design = om.noise.zcdp(rho, loss="square")
     limit = float(Fraction(rho))
-    orders = np.concatenate([np.linspace(1.001, 3, 60), np.geomspace(3, 300, 60)])
+    orders = np.concatenate([np.linspace(1.001, 3, 24), np.geomspace(3, 300, 24)])
     for order in orders.tolist():
         assert max(divergences(design.law, 1, order)) <= limit * order * (1 + 1e-9)
     k = np.arange(-400, 401.0)
@@ -278,7 +278,7 @@ def test_altered_files_of_several_orders_are_judged_alike(name: str, tmp_path: P
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == content
     assert verdicts(content, path) == (True, True)
-    assert refused_alike({name: content}, 12, 5, path) > 5
+    assert refused_alike({name: content}, 8, 5, path) > 3
     if name != "several":
         return
     body = json.loads(content)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +99,14 @@ def test_brackets_of_an_earlier_program(epsilon: int, cells: int, low: float, hi
     assert low - 1e-6 < finer.lower_bound < finer.loss < high + 1e-6
 
 
-@pytest.mark.parametrize("delta", ["1e-9", "1e-5", "1/4"])
-@pytest.mark.parametrize("epsilon", [6, 20])
-@pytest.mark.parametrize("loss", ["absolute", "square"])
+@pytest.mark.parametrize(
+    ("loss", "epsilon", "delta"),
+    [
+        *product(["absolute", "square"], [6], ["1e-9", "1e-5", "1/4"]),
+        *product(["square"], [20], ["1e-9", "1e-5", "1/4"]),
+        *product(["absolute"], [20], ["1e-9", "1/4"]),
+    ],
+)
 def test_large_epsilon_is_no_worse_than_a_mixture_and_bounded(
     epsilon: int, delta: str, loss: str, tmp_path: Path
 ) -> None:
@@ -155,13 +160,13 @@ def test_the_middle_gathers_what_delta_allows() -> None:
 
 
 def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
-    """Some thousand shifts in all, integrated piece by piece."""
+    """A thousand shifts in all, integrated piece by piece."""
     rng = np.random.default_rng(1)
     for name, design in made.items():
         ends, heights = cells_of(design)
         power, limit = math.exp(float(design.epsilon)), float(design.delta)
         reach = float(design.sensitivity)
-        count = 60 if design.law.tails else 400
+        count = 30 if design.law.tails else 120
         shifts = np.append(rng.uniform(-reach, reach, count), [reach, -reach, float(design.step)])
         found = [excess(ends, heights, s, power) for s in shifts]
         # beyond 25 periods of its tails the noise was cut off here
@@ -403,8 +408,8 @@ def test_functions_cost_what_the_density_says_and_bounds_are_below(power: float)
 def test_named_losses_as_functions() -> None:
     for name, function in (("absolute", abs), ("square", lambda x: x * x)):
         for delta in (0, "1e-3"):
-            known = om.noise.real(2, delta, loss=name, cells=32)
-            asked = om.noise.real(2, delta, loss=function, cells=32)
+            known = om.noise.real(2, delta, loss=name, cells=24)
+            asked = om.noise.real(2, delta, loss=function, cells=24)
             assert asked.lower_bound <= known.loss
             assert known.lower_bound <= asked.loss
             assert asked.gap < 4e-3
@@ -414,7 +419,7 @@ def test_the_least_of_convex_losses_is_below_all_of_them() -> None:
     """Largest of random straight lines and a parabola, known at random points; touched by the
     convex function whose pieces are the neighbouring chords."""
     rng = np.random.default_rng(3)
-    for _ in range(30):
+    for _ in range(12):
         slopes, starts = rng.integers(0, 9, 4), rng.integers(-9, 3, 4)
 
         def true(x: Fraction, slopes: Any = slopes, starts: Any = starts) -> Fraction:
@@ -614,7 +619,7 @@ def test_honest_files_pass_both_and_come_back(
 
 
 def test_altered_files_are_judged_alike(files: dict[str, bytes], tmp_path: Path) -> None:
-    assert refused_alike(files, 60, 4, tmp_path / "noise.json") > 30
+    assert refused_alike(files, 40, 4, tmp_path / "noise.json") > 20
 
 
 @pytest.mark.parametrize(

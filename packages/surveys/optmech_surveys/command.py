@@ -6,6 +6,7 @@ import math
 from argparse import Namespace
 
 from optmech.cli.output import Answer, Facts, Grid, claim_outputs, note, number
+from optmech.exact.number import from_below
 
 SUMMARY = "how many people a survey takes, by the designed mechanism and by those in use"
 EXAMPLE = "optmech plan-survey survey.toml --error 0.01"
@@ -52,7 +53,7 @@ def run(args: Namespace) -> Answer:
     ]
     header = ("mechanism", "N x variance", "people", "error", "times the people")
     facts = {
-        "least of every mechanism": f"N x variance {found.bound:.6g}, proved",
+        "least of every mechanism": f"N x variance {from_below(found.bound)}, proved",
         "intervals": f"of every number by itself, {found.level:g}, by a normal law",
     }
     plain = [

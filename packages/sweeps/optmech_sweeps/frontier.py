@@ -219,7 +219,10 @@ def least_epsilon(
     at_high = search.decide(high)
     if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
-        among = facts_of(problem).among
+        facts = facts_of(problem, at_high)
+        among = facts.among
+        if facts.every and at_high is not None and at_high.lower_bound > search.limit:
+            among = facts.every
         finer = "" if among.form == "all" else ", or a finer mesh"
         raise InfeasibleError(
             f"at ε = {high:g} the loss{search.counted} of {all_words(among)} {seen} the limit "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -20,6 +19,7 @@ from optmech.exact.number import Number
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem import Problem
 from optmech.reading.bounded import read_text, translated
+from optmech.reading.columns import TableText
 from optmech.reading.sections import is_number
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
@@ -338,10 +338,11 @@ def read_table(path: Path) -> list[Row]:
     ProblemError where it cannot be read, or is not a table that ``to_csv`` has written."""
     text = io.StringIO(read_text(path, _TABLE_BYTES), newline="")
     with translated(path, "is no table of a sweep", _REMEDY):
-        rows = list(csv.DictReader(text, strict=True))
-    if any(None in row or None in row.values() or not set(row) >= _KEYS for row in rows):
+        every = TableText(text, path, header=True, strict=True).rows()
+        names, *cells = [row for _, row in every if row] or [[]]
+    if not set(names) >= _KEYS or any(len(row) != len(names) for row in cells):
         raise ProblemError("is no table of a sweep", where=path, remedy=_REMEDY)
-    found = [{name: _value(cell) for name, cell in row.items()} for row in rows]
+    found = [dict(zip(names, map(_value, row), strict=True)) for row in cells]
     tasks = {row["task"] for row in found if type(row["task"]) is int}
     if len(tasks) < len(found):
         raise ProblemError("has no task, or one twice", where=path, remedy=_REMEDY)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from optmech.cli.inputs import require_seed
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, note
+from optmech.exact.number import from_above, from_below
 
 if TYPE_CHECKING:
     from optmech_traces.chains.adversary import AdversaryReport
@@ -98,19 +99,24 @@ def _noise(answer: GaussianAnswer) -> Iterator[Piece]:
         "fitted": None
         if f is None
         else f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}, errors {f.noise:.3g}",
-        "loss": f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})",
+        "loss": f"{from_below(worst.lower, 9)} to {from_above(worst.upper, 9)} "
+        f"(Rényi, order {p.order:g})",
         "promise": None if p.epsilon is None else f"{float(p.epsilon):.9g}: {kept}",
         "variance": None
         if design is None
-        else f"{design.trace:.9g}, at least {design.lower_bound:.9g} (gap "
-        f"{design.gap:.2g}, for the {answer.region})",
-        "(ε, δ)": None if p.delta is None else f"({worst.epsilon(p.delta):.6g}, {p.delta:g})",
+        else f"{design.trace:.9g}, at least {from_below(design.lower_bound, 9)} (gap "
+        f"{from_above(design.gap, 2)}, for the {answer.region})",
+        "(ε, δ)": None
+        if p.delta is None
+        else f"({from_above(worst.epsilon(p.delta))}, {p.delta:g})",
         "worst set": None
         if s is None
-        else f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}, none above {s.upper:.6g}",
+        else f"{list(s.secrets)} of {s.count:,}: loss {from_below(s.loss.lower)}, "
+        f"none above {from_above(s.upper)}",
         "length scales": None
         if i is None
-        else f"worst {i.length_scale:.6g}: loss {i.lower:.6g}, none above {i.upper:.6g}",
+        else f"worst {i.length_scale:.6g}: loss {from_below(i.lower)}, "
+        f"none above {from_above(i.upper)}",
     }
     yield Title(p.title)
     yield Facts(facts)
@@ -157,7 +163,9 @@ def _chain(answer: ChainAnswer) -> Iterator[Piece]:
         {
             "trace": f"{p.steps} times, {len(p.designer.prior)} cells",
             "data": p.counted,
-            "time 0": None if d is None else f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified",
+            "time 0": None
+            if d is None
+            else f"loss {d.loss:.6g}, gap {from_above(d.gap, 2)}, verified",
             "adversary": f"knows the chain and every mechanism; {how}",
             "steps": done,
             **errors,

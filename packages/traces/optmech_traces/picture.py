@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.exact.number import from_above
 from optmech.show import words
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
@@ -65,7 +66,7 @@ def trace_picture(
     _noise(axes[-1], trace.times, noise, path.shape[1], secrets)
     _finish(axes[-1], "time", f"standard deviation of the noise{unit}")
     figure.suptitle(
-        f"Rényi loss of order {task.order:g}: {loss.upper:.4g} within "
+        f"Rényi loss of order {task.order:g}: {from_above(loss.upper, 4)} within "
         f"{task.radius:g}{words.after(task.unit)}",
         fontsize=10,
     )

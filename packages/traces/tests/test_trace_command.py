@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -255,6 +257,17 @@ def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> N
         assert list(validator.iter_errors({**document, "secrets": [-1]}))
 
 
+@pytest.fixture(scope="module")
+def saved_noise(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of the noise of the trace."""
+    folder = tmp_path_factory.mktemp("noise")
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        assert main(["trace", write(folder), "-o", str(folder / "n.json")]) == 0
+    assert "computing losses of 10 positions" in said.getvalue()
+    return (folder / "n.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -268,13 +281,11 @@ def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_noise_of_another_trace_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
-) -> None:
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], saved_noise: str,
+    changes: dict[str, Any], message: str,
+) -> None:  # fmt: skip
     noise = tmp_path / "n.json"
-    path = write(tmp_path)
-    assert main(["trace", path, "-o", str(noise)]) == 0
-    assert "computing losses of 10 positions" in capsys.readouterr().err
-    noise.write_text(json.dumps(json.loads(noise.read_text()) | changes))
+    noise.write_text(json.dumps(json.loads(saved_noise) | changes))
     again = write(tmp_path, ("epsilon = 1", 'noise = { file = "n.json" }'))
     status, _, err = output(capsys, again)
     assert status == 2

@@ -26,10 +26,19 @@ function fill(host, ...children) {
   return host;
 }
 
-// Significant digits without trailing zeros; a proper minus sign.
-function digits(value, count = 4) {
-  if (Number.isNaN(value)) return "unknown";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+// A number with so many digits that is not above (side -1) or below (side 1) a value.
+function beside(value, count, side) {
+  const [text, power] = value.toExponential(count - 1).split("e");
+  if ((Number(`${text}e${power}`) - value) * side >= 0) return value;
+  return Number(`${Number(text.replace(".", "")) + side}e${Number(power) - count + 1}`);
+}
+
+// Significant digits without trailing zeros; a proper minus sign. Bounds from below have the side
+// -1, and those from above 1.
+function digits(given, count = 4, side = 0) {
+  if (Number.isNaN(given)) return "unknown";
+  if (!Number.isFinite(given)) return given > 0 ? "∞" : "−∞";
+  const value = side ? beside(given, count, side) : given;
   const size = Math.abs(value);
   let text = size !== 0 && (size < 1e-4 || size >= 1e7)
     ? value.toExponential(Math.min(count, 4) - 1)

@@ -35,7 +35,8 @@ function summary(design) {
   const { attack, lossUnit, why } = design;
   const unproved = (field) => design.unproved.includes(field);
   const maximised = design.objective === "maximize_distortion";
-  const entry = (name, field, value, unit, why, text = digits(value)) => element("div", {}, [
+  const sides = { bound: maximised ? 1 : -1, lower_bound: -1, gap: 1, total_gap: 1 };
+  const entry = (name, field, value, unit, why, text = digits(value, 4, sides[field] ?? 0)) => element("div", {}, [
     element("dt", { text: name }),
     element("dd", {}, [figure(field, value, text), unit ? element("small", { text: ` ${unit}` }) : "", element("span", { class: "why", text: why })]),
   ]);

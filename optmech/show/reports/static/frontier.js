@@ -44,7 +44,7 @@ function frontier(designs, choose) {
         { nodes: [element("button", { type: "button", text: d.name })] },
         d.status,
         ...known.map((q) => ({ number: true, nodes: [figure("compared", q.value(d), digits(q.value(d)))] })),
-        { number: true, text: digits(real(d.gap), 2) },
+        { number: true, text: digits(real(d.gap), 2, 1) },
       ],
     })));
   }

@@ -181,13 +181,20 @@ function per({ name, unit, course }) {
   return name.startsWith("given") ? `unit of distance (${name})` : `unit of ${name} distance`;
 }
 
+/** How far apart two may be, with the unit. */
+function length(limit, measure) {
+  if (!measure) return general(limit);
+  const words = per(measure);
+  return `${general(limit)} ${limit === 1 ? words : words.replace("unit of", "units of")}`;
+}
+
 const titled = ({ kind }) => kind.replaceAll("_", " ");
 
 /** What one constraint promises, in words; empty of a kind without any. */
 function clauseWords(clause) {
   const { scope, pairs, limit, measure, epsilon, delta, bound, details } = clause;
   const known = { ...details, epsilon, delta, bound, per: measure && per(measure), everywhere: scope === "every point" };
-  if (pairs === "near" || pairs === "reached") known[pairs] = limit;
+  if (pairs === "near" || pairs === "reached") known[pairs] = limit === null ? null : length(limit, measure);
   const said = new Map();
   for (const [name, value] of Object.entries(known)) {
     if (value === null || value === false) continue;

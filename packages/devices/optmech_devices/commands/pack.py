@@ -9,6 +9,7 @@ from typing import Any
 from optmech.cli.inputs import option
 from optmech.cli.output import Answer, Facts, claim_outputs, number
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
@@ -124,9 +125,9 @@ def _earth(args: Namespace) -> Answer:
     }
     facts = {
         "promise": promise,
-        "between d km": f"log ratios at most ε · (d + {2 * snap:.4g} km): proved",
-        "mean distance": f"at most {header.loss.packed:.4g} km; the least of any law that depends "
-        f"on the distance alone is {header.loss.design:.4g} km",
+        "between d km": f"log ratios at most ε · (d + {from_above(2 * snap, 4)} km): proved",
+        "mean distance": f"at most {from_above(header.loss.packed, 4)} km; the least of any law "
+        f"that depends on the distance alone is {header.loss.design:.4g} km",
         "95 % within": f"{accuracy / 1000:.4g} km",
         "cells": f"{earth.secrets.bands:,} bands of latitude",
     }

@@ -43,7 +43,7 @@ ARGUMENTS = {
     ),
     "data DATA": (
         "a table: .csv (also .gz, .bz2, .xz), .parquet, .geojson of points; - is CSV on "
-        "standard input"
+        "standard input; or a folder of such parts, for tables of any size"
     ),
     **FAMILY_INPUT,
     "--radius R": "without a design: how far apart, as 500m or 2km, two places may differ by a "
@@ -69,6 +69,8 @@ ARGUMENTS = {
             "most one of twenty are dropped, and more refused; refuse with --outside nearest)",
             choices=("refuse", "drop", "few"),
         ),
+        "--bounds W,S,E,N": "rows outside of west, south, east and north, or of x0,y0,x1,y1, are "
+        "left out, and counted",
         "--max-distance D:float": (
             "where secrets are points: rows farther than this from all of them are outside"
         ),
@@ -90,7 +92,8 @@ ARGUMENTS = {
     },
     "what is written": {
         "-o --output OUT=-": (
-            "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)"
+            "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output); of a "
+            "folder, one that is not there yet"
         ),
         "--keep COLUMN": columns(
             "other columns that are kept as they are; all others are left out, as a time or a "
@@ -99,6 +102,11 @@ ARGUMENTS = {
         "--keep-place COLUMN": columns(
             "columns that are kept although they are called like coordinates"
         ),
+        "--times": option(
+            "cut kept columns that are called like times to the beginning of an hour, a day ..., "
+            "as exact ones tie rows together",
+            choices=("hour", "day", "week", "month", "year"),
+        ),
         "--keep-order": "rows stay in their order, which ties those of one person together "
         "(default: they are shuffled)",
         "--report NAME": "add a column with the reports' labels",
@@ -106,6 +114,11 @@ ARGUMENTS = {
             "write what the reports promise to this JSON file; where a kept column says whose a "
             "row is, draws and total ε of the worst and the median person, and what counting finds"
         ),
+    },
+    "folders": {
+        "--processes N:int": "how many work at a time (default: the cores at hand)",
+        "--dask ADDRESS": "work on the Dask cluster of this scheduler instead, whose workers find "
+        "both folders under the same names",
     },
     "reports that repeat": {
         "--sticky-key-file FILE": "32 random bytes or more, kept secret: a place gets the same "
@@ -120,15 +133,18 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
+    from optmech.files.extent import bounds_of
     from optmech_devices.protection.files import protect_file
     from optmech_devices.protection.flow import Flow
+    from optmech_devices.protection.folders import protect_folder
     from optmech_devices.protection.persons import Persons, sentences, summed
+    from optmech_devices.protection.places import is_geographic
     from optmech_devices.protection.reporter import Reporter
     from optmech_devices.protection.spending import Budget, Spending
     from optmech_devices.protection.spool import Order
 
     require_seed(args.seed)
-    claim_outputs(args, [args.design, args.data, args.sticky_key_file])
+    folder = _claimed(args)
     asked, columns = _asked(args), _columns_of_persons(args)
     key = None if args.sticky_key_file is None else _key(args.sticky_key_file)
     budget = Budget.of(args.budget, args.no_budget)
@@ -138,12 +154,27 @@ def run(args: Namespace) -> Answer:
     rate = None if promise is None else promise.epsilon
     limits = args.outside, args.max_distance
     with moved(lambda at: f"{args.data}: {at}" if at[:4] == "row " or at == "points" else at):
-        reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate)
-        flow = Flow(reporter, asked, spending, promise, list(map(Persons, columns)), command=True)
-        order = None if args.keep_order else Order(args.seed)
-        written, left = protect_file(
-            flow, args.data, args.output, order=order, told=_progress(), noted=note
-        )
+        box = None if args.bounds is None else bounds_of(args.bounds, is_geographic(mechanism))
+        reporter = Reporter(mechanism, *limits, key, args.seed, args.missing, rate, box)
+        persons = [] if folder else list(map(Persons, columns))
+        flow = Flow(reporter, asked, spending, promise, persons, command=True, times=args.times)
+        if folder:
+            written, left = protect_folder(
+                flow,
+                args.data,
+                args.output,
+                shuffled=not args.keep_order,
+                seed=args.seed,
+                processes=args.processes,
+                address=args.dask,
+                told=_progress(),
+                noted=note,
+            )
+        else:
+            order = None if args.keep_order else Order(args.seed)
+            written, left = protect_file(
+                flow, args.data, args.output, order=order, told=_progress(), noted=note
+            )
     found = flow.result(None, left)
     draws, promise = len(flow.places), flow.kept_promise
     said, unit = [found.person.words, *found.notes], "" if promise is None else promise.unit
@@ -156,7 +187,7 @@ def run(args: Namespace) -> Answer:
         "columns": written,
         "left_out": left,
         "draws_per_row": draws,
-        "shuffled": order is not None,
+        "shuffled": not args.keep_order,
     }
     if promise is not None:
         anew = ", ".join(sorted(set(args.sticky_by) - set(columns)))
@@ -177,6 +208,26 @@ def run(args: Namespace) -> Answer:
         files={"output": f"{reports:,} reports", "summary": "summary"},
         notes=[*said, *_kept_out(args, left)],
     )
+
+
+def _claimed(args: Namespace) -> bool:
+    """Refuse outputs that cannot be written; whether the data are a folder."""
+    inputs = [args.design, args.data, args.sticky_key_file]
+    if args.data == "-" or not Path(args.data).is_dir():
+        for name in ("processes", "dask"):
+            if getattr(args, name) is not None:
+                raise ProblemError(
+                    "is of folders, and the data are one table",
+                    where=f"--{name}",
+                    remedy="Leave it out, or give a folder of parts",
+                )
+        claim_outputs(args, inputs)
+        return False
+    from optmech_devices.protection.folders import claim_folder
+
+    claim_outputs(Namespace(**{**vars(args), "output": None}), inputs)
+    claim_folder(args.output, args.data)
+    return True
 
 
 def _asked(args: Namespace) -> Asked:
@@ -233,7 +284,8 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
 
         earth = everywhere(args.radius)
         note(said(earth, args.radius))
-        note(BOUGHT.format(data=args.data))
+        if not Path(args.data).is_dir():
+            note(BOUGHT.format(data=args.data))
         return earth, earth.promise, earth.guess
     if args.radius is not None:
         raise ProblemError(
@@ -294,6 +346,6 @@ def _progress() -> Callable[[str], None]:
         nonlocal last
         if time.monotonic() - last > 5:
             last = time.monotonic()
-            note(f"{text} so far")
+            note(text)
 
     return told

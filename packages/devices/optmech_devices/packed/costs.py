@@ -76,7 +76,7 @@ class Costs:
             return self.plain
         found = _charge(*self._beside(place, self._reach))
         if found > self.plain:
-            raise _differ(f"places within {self._radius:g}", found, self.plain)
+            raise _differ(f"places within {self._reach.words}", found, self.plain)
         return int(found)
 
     def _divergence_of_row(self, place: int, order: float) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above
 from optmech.spaces.domain import EARTH_RADIUS_KM, Grid
 from optmech.spaces.sphere import sines, squares, vectors
 from optmech_devices.packed.mechanism import PackedMechanism
@@ -40,6 +41,9 @@ class Reach:
         self._stated = mechanism.header.reach
         self._globe = self._domain.coordinates == "lonlat"
         self.radius, self.between = radius, between
+        unit = "km" if self._globe else self._domain.unit
+        self.words = f"{radius:g} {unit}" if unit else f"a radius of {radius:g}"
+        """The radius with its unit."""
 
     def near(self, place: int) -> list[int]:
         """The numbers of these places."""
@@ -65,10 +69,10 @@ class Reach:
             if not self.near(place):
                 away = np.delete(self._apart(place), place)
                 raise ProblemError(
-                    f"{self.radius:g} reaches no place from {self._domain.labels[place]!r}: "
+                    f"{self.words} reaches no place from {self._domain.labels[place]!r}: "
                     "nothing would be promised there",
                     where="radius",
-                    remedy=f'Give {away.min():.4g} or more, or between="positions"',
+                    remedy=f'Give {from_above(away.min(), 4)} or more, or between="positions"',
                 )
 
     def _near(self, place: int) -> Bools:

@@ -199,8 +199,8 @@ def clause_words(clause: Clause) -> str:
         "per": None if clause.measure is None else per(clause.measure),
         "everywhere": clause.scope == "every point",
     }
-    if clause.pairs in ("near", "reached"):
-        known[clause.pairs] = clause.limit
+    if clause.pairs in ("near", "reached") and clause.limit is not None:
+        known[clause.pairs] = _length(clause.limit, clause.measure)
     said = {
         name: _shown(name, value) for name, value in known.items() if value not in (None, False)
     }
@@ -219,6 +219,15 @@ def per(measure: Measure) -> str:
         return measure.unit if measure.course in _PLAIN else f"{measure.unit} ({measure.name})"
     given = measure.name.startswith("given")
     return f"unit of distance ({measure.name})" if given else f"unit of {measure.name} distance"
+
+
+def _length(limit: float, measure: Measure | None) -> str:
+    """How far apart two may be, with the unit."""
+    said = f"{limit:.{_DIGITS}g}"
+    if measure is None:
+        return said
+    words = per(measure)
+    return f"{said} {words if limit == 1 else words.replace('unit of', 'units of', 1)}"
 
 
 def guess_words(prior: Beliefs) -> str:

@@ -114,9 +114,11 @@ class StickyReports(Kept):
         """Raise ProblemError unless it counts draws of the mechanism, for a radius that is wide
         enough."""
         if ledger.radius <= self.snap:
+            name = getattr(mechanism.observables, "unit", "km")
+            unit = f" {name}" if name else ""
             raise ProblemError(
-                f"is for a radius of {ledger.radius:g}, and positions count as up to "
-                f"{self.snap:g} farther apart than they are",
+                f"is for a radius of {ledger.radius:g}{unit}, and positions count as up to "
+                f"{self.snap:g}{unit} farther apart than they are",
                 where="ledger",
                 remedy="Give the radius of positions, and that much more",
             )

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,15 +13,17 @@ from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
-from optmech.exact.arguments import truth
+from optmech.exact.arguments import one_of, truth
 from optmech.exact.number import Number
+from optmech.files.extent import bounds_of
 from optmech.reading.chosen import Chosen, column_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech_devices.protection.columns import Asked, Replaced
+from optmech_devices.protection.days import Unit
 from optmech_devices.protection.everywhere import everywhere
 from optmech_devices.protection.flow import Flow, guessed_pairs
-from optmech_devices.protection.places import Anywhere
+from optmech_devices.protection.places import Anywhere, is_geographic
 from optmech_devices.protection.reporter import Missing, Outside, Reporter
 from optmech_devices.protection.result import Protected
 from optmech_devices.protection.spending import Beyond, Budget, Spending
@@ -41,6 +43,7 @@ def protect(
     label: Hashable = None,
     keep: Names = (),
     keep_place: Names = (),
+    times: Unit | None = None,
     pair: Sequence[tuple[Hashable, Hashable]] = (),
     per: Any = None,
     rows_are_people: bool = False,
@@ -52,6 +55,7 @@ def protect(
     outside: Outside = "few",
     missing: Missing | None = None,
     max_distance: float | None = None,
+    bounds: Sequence[float] | None = None,
     key: bytes | None = None,
     by: Names = (),
     report: str | None = None,
@@ -83,6 +87,9 @@ def protect(
         left out.
     keep_place:
         Names of columns that are kept although they are like that.
+    times:
+        Cuts kept columns that are called like times: each time to the beginning of its
+        ``"hour"``, ``"day"``, ``"week"``, ``"month"`` or ``"year"``. Exact ones tie rows together.
     pair:
         Pairs of columns, where a row has several places; by default all that are called so.
     per:
@@ -107,6 +114,8 @@ def protect(
         What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"``, ``"drop"``, or
         ``"few"``, where at most one of twenty is taken to the nearest place, and more are refused;
         where the secrets are points, those farther than ``max_distance`` from all of them.
+    bounds:
+        West, south, east, north, or x0, y0, x1, y1: rows outside are left out, and counted.
     missing:
         What becomes of a row without usable coordinates: ``"refuse"``, ``"drop"`` or ``"few"``; by
         default as ``outside``, and refused with ``"nearest"``.
@@ -160,7 +169,10 @@ def protect(
     mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
     promise: Promise | None = getattr(design, "promise", None)
     rate = None if promise is None else promise.epsilon
-    reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate)
+    box = (
+        None if bounds is None else bounds_of(",".join(map(str, bounds)), is_geographic(mechanism))
+    )
+    reporter = Reporter(mechanism, outside, max_distance, key, seed, missing, rate, box)
     kept, unveiled = _listed(keep), _listed(keep_place)
     pairs = _pairs(pair)
     asked = Asked(x, y, label, (*kept, *unveiled), _listed(by), report, pairs, unveiled)
@@ -173,7 +185,9 @@ def protect(
         time,
     )
     order = None if truth(keep_order, "keep_order") else Order(seed)
-    run = _Run(Flow(reporter, asked, spending, promise), order, per)
+    if times is not None:
+        one_of(times, get_args(Unit), "times")
+    run = _Run(Flow(reporter, asked, spending, promise, times=times), order, per)
     table = run.protected(data)
     found = run.flow.result(table, run.left)
     for line in run.flow.done():
@@ -322,7 +336,14 @@ def _frame(run: _Run, data: Any) -> Any:
             refuse_latitude_first(data[[x, y]], where="data")
     places, rows, new = run.found(known, _cells_of(data))
     _note_attributes(reporter, data)
-    return _taken(data, (*_names_of(places), *asked.keep), rows, new)
+    return _taken(data, (*_names_of(places), *asked.keep), rows, new | _cut(flow, data, rows))
+
+
+def _cut(flow: Flow, data: Any, rows: Ints) -> dict[Any, Any]:
+    """Those columns of times that are not kept as they are."""
+    if flow.times is None:
+        return {}
+    return {name: flow.kept(name, data[name].to_numpy()[rows]) for name in flow.timed}
 
 
 def _names_of(places: Sequence[Replaced]) -> list[Any]:
@@ -355,6 +376,7 @@ def _dataset(run: _Run, data: Any) -> Any:
     _note_attributes(reporter, data, *out.variables.values())
     for each in (out, *out.variables.values()):
         each.attrs, each.encoding = {}, {}
+    new |= _cut(run.flow, data, rows)
     return out.assign({name: (dim, column) for name, column in new.items()})
 
 
@@ -386,7 +408,7 @@ def _geo(run: _Run, data: Any) -> Any:
         )
     _note_attributes(reporter, data)
     drawn = shapely.points(np.column_stack([new.pop(name) for name in points]))
-    out = _taken(data, (*asked.keep, geometry), rows, new)
+    out = _taken(data, (*asked.keep, geometry), rows, new | _cut(run.flow, data, rows))
     series = type(data.geometry)(drawn, index=out.index, crs=4326 if degrees else crs)
     out[geometry] = series.to_crs(crs) if degrees else series
     return out

@@ -1,20 +1,25 @@
-"""Times of rows: on which day, and how many seconds since 1970."""
+"""Times of rows: on which day, how many seconds since 1970, and when an hour or a day began."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.labels import is_missing
 from optmech.errors import ProblemError
-from optmech.reading.columns import numbers_of
+from optmech.reading.columns import number_of, numbers_of
 from optmech.reading.errors import show
 
 _DAY = 86_400.0
+Unit = Literal["hour", "day", "week", "month", "year"]
+_CODES = {"hour": "h", "day": "D", "month": "M", "year": "Y"}
+_LATEST = 1e11
+"""Seconds since 1970: beyond are thousandths of them, or no times."""
 
 
 def seconds_of(cells: Sequence[Any]) -> Floats | int:
@@ -48,3 +53,68 @@ def days_of(cells: Sequence[Any], name: Hashable, rows: Sequence[int]) -> list[i
             remedy="Name another column of times, or give a budget in all",
         )
     return [math.floor(second / _DAY) for second in seconds.tolist()]
+
+
+def cut(cells: Any, name: Hashable, unit: Unit) -> Any:
+    """Times as they are written, each at the beginning of its hour, day, week (Monday), month or
+    year: texts in their own zone, numbers of seconds in UTC. What is missing stays so. Raises
+    ProblemError on what is no time."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        return _begin_of(cells, unit)
+    known: dict[Any, Any] = {}
+    out = []
+    for k, cell in enumerate(cells):
+        if is_missing(cell) or not str(cell).strip():
+            out.append(cell)
+            continue
+        if cell not in known:
+            known[cell] = _cut(cell, unit)
+        if known[cell] is None:
+            raise ProblemError(
+                f"{show(str(name))} holds no time as 2008-10-23T02:53:04, and no number of seconds",
+                where=f"row {k + 1}",
+                remedy="Leave the column out, or write its times so",
+            )
+        out.append(known[cell])
+    return np.array(out, dtype=cells.dtype) if isinstance(cells, np.ndarray) else out
+
+
+def _begin_of(times: Any, unit: Unit) -> Any:
+    """The beginnings of the units that times of numpy lie in."""
+    if unit == "week":
+        days = times.astype("datetime64[D]")
+        return (days - (days.astype(np.int64) + 3) % 7).astype(times.dtype)
+    return times.astype(f"datetime64[{_CODES[unit]}]").astype(times.dtype)
+
+
+def _cut(cell: Any, unit: Unit) -> Any:
+    """One time at the beginning of its unit, of the same kind; None for what is none."""
+    if isinstance(cell, datetime):
+        return _began(cell, unit)
+    text = str(cell).strip()
+    number = number_of(text.replace(",", "."))
+    if math.isfinite(number):
+        if abs(number) >= _LATEST:
+            return None
+        moment = datetime.fromtimestamp(number, UTC)
+        seconds = int(_began(moment, unit).timestamp())
+        return str(seconds) if isinstance(cell, str) else type(cell)(seconds)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    began = _began(moment, unit)
+    if unit != "hour":
+        return began.date().isoformat()
+    return began.isoformat(sep=" " if " " in text else "T", timespec="minutes")
+
+
+def _began(moment: datetime, unit: Unit) -> datetime:
+    hour = moment.replace(minute=0, second=0, microsecond=0)
+    if unit == "hour":
+        return hour
+    day = hour.replace(hour=0)
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    month = day.replace(day=1)
+    return {"day": day, "month": month, "year": month.replace(month=1)}[unit]

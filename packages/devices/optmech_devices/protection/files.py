@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from optmech.base.labels import other_words
+from optmech.base.read_only import record
 from optmech.errors import moved
 from optmech.reading.chosen import chosen_of, of_file
 from optmech.reading.tables import (
@@ -50,48 +51,67 @@ def protect_file(
     """
     kind, reporter = kind_of(target), flow.reporter
     with opened_table(source, size) as table:
-        if words := separator_words(table):
-            noted(
-                f"{words}; reports are written with commas between columns, and points in numbers"
-            )
-        flow.asked = asked = guessed(table, flow.asked, reporter.geographic, noted)
-        with of_file(source):
-            flow.begin(
-                list(dict.fromkeys(table.known)),
-                lambda own: chosen_of(table, own.x, own.y, own.label, source),
-                noted,
-            )
-        places = flow.places
-        own_names = [name for place in places for name in place.chosen.names]
-        for place in places:
-            if len(place.chosen.names) == 2 and (mixed := other_words(*place.chosen.names)):
-                noted(mixed)
-        names = list(dict.fromkeys(table.known))
-        wanted = {*asked.keep, *(name for place in places for name in place.names)}
-        written = [name for name in names if name in wanted]
-        left = [name for name in names if name not in wanted]
-        reports = (place.report for place in places)
-        written += [name for name in reports if name is not None]
-        chosen, found = places[0].chosen, places[0].places
-        on_map = kind == ".geojson" and reporter.geographic
-        points = chosen.names if on_map and found is not None and found.shape[1] == 2 else None
-        numbers, labels = ((), own_names) if chosen.labelled else (own_names, ())
-        others = list(dict.fromkeys([*flow.others, *labels]))
+        columns = columns_of(flow, table, source, kind, noted)
         with Spool(order) as spool:
-            for part in table.parts(numbers, others):
-                with moved(partial(_numbered, table)):
+            for part in table.parts(columns.numbers, columns.others):
+                with moved(partial(numbered, table)):
                     rows, new = flow.take(part.__getitem__)
-                kept = {name: [part[name][k] for k in rows.tolist()] for name in asked.keep}
+                    kept = {
+                        name: flow.kept(name, [part[name][k] for k in rows.tolist()])
+                        for name in flow.asked.keep
+                    }
                 spool.put(kept | new, len(rows))
-                told(f"{reporter.rows:,} rows")
+                told(f"{reporter.rows:,} rows so far")
             flow.end()
-            with opened_sink(target, written, points, table.types) as put:
-                for columns in spool.parts():
-                    put(columns)
-    return written, left
+            with opened_sink(target, columns.written, columns.points, table.types) as put:
+                for shuffled in spool.parts():
+                    put(shuffled)
+    return columns.written, columns.left
 
 
-def _numbered(table: Table, own: str) -> str:
+@record
+class Columns:
+    """Names of columns of a table."""
+
+    numbers: list[str]
+    """Those that are read as numbers."""
+    others: list[str]
+    written: list[str]
+    left: list[str]
+    """Those that are not written."""
+    points: tuple[str, str] | None
+    """Those that become the points of a map."""
+
+
+def columns_of(
+    flow: Flow, table: Table, source: str | Path, kind: str, noted: Callable[[str], None]
+) -> Columns:
+    """Find the columns of places and persons, for a file that ends in ``kind``."""
+    if words := separator_words(table):
+        noted(f"{words}; reports are written with commas between columns, and points in numbers")
+    geographic = flow.reporter.geographic
+    flow.asked = asked = guessed(table, flow.asked, geographic, noted)
+    names = list(dict.fromkeys(table.known))
+    with of_file(source):
+        flow.begin(names, lambda own: chosen_of(table, own.x, own.y, own.label, source), noted)
+    places = flow.places
+    own_names = [name for place in places for name in place.chosen.names]
+    for place in places:
+        if len(place.chosen.names) == 2 and (mixed := other_words(*place.chosen.names)):
+            noted(mixed)
+    wanted = {*asked.keep, *(name for place in places for name in place.names)}
+    written = [name for name in names if name in wanted]
+    left = [name for name in names if name not in wanted]
+    written += [place.report for place in places if place.report is not None]
+    chosen, found = places[0].chosen, places[0].places
+    on_map = kind == ".geojson" and geographic
+    points = chosen.names if on_map and found is not None and found.shape[1] == 2 else None
+    numbers, labels = ([], own_names) if chosen.labelled else (own_names, [])
+    others = list(dict.fromkeys([*flow.others, *labels]))
+    return Columns(numbers, others, written, left, points)
+
+
+def numbered(table: Table, own: str) -> str:
     """The place of an error about a row with its line, where a file has lines: the first is the
     header's."""
     row = own.removeprefix("row ")

@@ -16,7 +16,7 @@ from optmech.errors import ProblemError
 from optmech.reading.chosen import Chosen
 from optmech.reading.columns import require_columns
 from optmech_devices.protection.columns import Asked, Replaced, drawn_of
-from optmech_devices.protection.days import days_of
+from optmech_devices.protection.days import Unit, cut, days_of
 from optmech_devices.protection.persons import Persons, is_epoch, is_key, is_person, is_time
 from optmech_devices.protection.reporter import Drawn, Reporter
 from optmech_devices.protection.result import PersonPromise, Protected, persons_of, refused
@@ -36,6 +36,22 @@ _REMEDIES = (
     "--sticky-key-file FILE --sticky-by COLUMN; or say --no-budget",
 )
 """What to do beyond the default, in Python and on the command line."""
+_TIMES = 'times="hour"', "--times hour"
+
+
+@dataclass
+class Rows:
+    """Rows of a part that have reports, before what persons spend."""
+
+    at: Ints
+    """Which ones."""
+    reports: list[Ints]
+    """Of every place of a row."""
+    who: list[Hashable] | None
+    """Whose they are; None where every one is another person's."""
+    days: list[int] | None
+    keys: Sequence[Sequence[Hashable]] | None
+    """Equal where draws are, for every place of a row; None where all are fresh."""
 
 
 @dataclass
@@ -62,6 +78,8 @@ class Flow:
     places: list[Replaced] = field(default_factory=list)
     command: bool = False
     """Whether errors name options of the command, and not arguments of Python."""
+    times: Unit | None = None
+    """To what kept times are cut."""
     unsaid: str = ""
     """Why it is not known whose a row is."""
     drawn: list[Ints] = field(default_factory=list)
@@ -80,6 +98,14 @@ class Flow:
                 own = replace(asked, x=pair[0], y=pair[1], label=None, report=report, pairs=())
             self.places.append(own.replaced(chosen_of(own), each, known))
         self.reporter.others = [place.reporter for place in self.places[1:]]
+        if self.times is not None and not self.timed:
+            raise ProblemError(
+                "no column that is kept is called like a time",
+                where="times",
+                remedy="Keep one, or leave it out",
+            )
+        if self.reporter.bounds is not None and self.places[0].chosen.labelled:
+            raise ProblemError("labels lie nowhere", where="bounds", remedy="Leave them out")
         names = [name for place in self.places for name in place.chosen.names]
         shared = next((name for name in names if names.count(name) > 1), None)
         if shared is not None:
@@ -139,6 +165,17 @@ class Flow:
     def take(self, cells: Cells, own: Sequence[Floats] = ()) -> tuple[Ints, dict[Any, Any]]:
         """The rows of a part that are left, and their new columns; ``own`` are the coordinates as
         the data have them, where these are others."""
+        self.judge(cells, own)
+        rows = self.draw(cells)
+        left, ids = self.spending.take(rows.who, rows.days, rows.keys, rows.reports)
+        used = np.flatnonzero(left)
+        for one in self.persons:
+            self._count(one, cells, rows.at[used], used, ids, rows.reports)
+        self.drawn = [reports[used] for reports in rows.reports]
+        return rows.at[used], self.columns(rows.at[used], self.drawn)
+
+    def judge(self, cells: Cells, own: Sequence[Floats] = ()) -> None:
+        """Refuse columns that tell places, by the first rows; see ``take``."""
         reporter, spending = self.reporter, self.spending
         if not reporter.rows and not self.places[0].chosen.labelled:
             numbers = own or [
@@ -151,6 +188,26 @@ class Flow:
             self.asked.refuse_telling(
                 lambda name: cells(name)[:_LOOKED_AT], numbers, reporter.geographic, persons
             )
+
+    @property
+    def timed(self) -> list[str]:
+        """Columns that are kept, and called like times."""
+        return [name for name in self.asked.keep if is_time(str(name))]
+
+    def kept(self, name: str, cells: Any) -> Any:
+        """The cells of a column that is kept, with its times cut."""
+        return cells if self.times is None or not is_time(name) else cut(cells, name, self.times)
+
+    def columns(self, rows: Ints, reports: Sequence[Ints]) -> dict[Any, Any]:
+        """The new columns of rows with ``reports`` for every place of theirs."""
+        new: dict[Any, Any] = {}
+        for place, own in zip(self.places, reports, strict=True):
+            new |= place.columns((rows, own))
+        return new
+
+    def draw(self, cells: Cells) -> Rows:
+        """Reports for the rows of a part, whatever persons spend."""
+        reporter, spending = self.reporter, self.spending
         before = reporter.rows
         by = reporter.repeated_by(self.asked.by, cells)
         drawn = self._drawn(cells, by)
@@ -164,23 +221,13 @@ class Flow:
                 places if values is None else list(zip(places, values, strict=True))
                 for places in visited
             ]
-        column = spending.column
-        who = None if column is None else cells(column)
-        named = spending.who(None if who is None else [who[k] for k in kept], len(kept))
+        who = None if spending.column is None else cells(spending.column)
         days = None
         if spending.time is not None:
             times = cells(spending.time)
             days = days_of([times[k] for k in kept], spending.time, [before + k for k in kept])
-        reports = [np.array(each[1]) for each in drawn]
-        left, ids = spending.take(named, days, keys, reports)
-        used = np.flatnonzero(left)
-        for one in self.persons:
-            self._count(one, cells, at[used], used, ids, reports)
-        self.drawn = [own_reports[used] for own_reports in reports]
-        new: dict[Any, Any] = {}
-        for place, own_reports in zip(self.places, self.drawn, strict=True):
-            new |= place.columns((at[used], own_reports))
-        return at[used], new
+        names = spending.who(None if who is None else [who[k] for k in kept], len(kept))
+        return Rows(at, [np.array(each[1]) for each in drawn], names, days, keys)
 
     def _drawn(self, cells: Cells, by: list[list[bytes]]) -> list[Drawn]:
         """The rows that are usable, the same for all places, and the reports of each place."""
@@ -190,12 +237,12 @@ class Flow:
             return [drawn_of(places[0].chosen, places[0].reporter, values[0], by)]
         # a row is released with all of its places or not at all
         points = [place.chosen.points(own) for place, own in zip(places, values, strict=True)]
-        kept, usable = places[0].reporter.kept_of(points)
+        kept, usable, far = places[0].reporter.kept_of(points)
         used = np.flatnonzero(kept)
         left = [[column[k] for k in used.tolist()] for column in by]
         out: list[Drawn] = []
         for place, own in zip(places, points, strict=True):
-            place.reporter.drop(len(kept) - len(used), int((~usable).sum()))
+            place.reporter.drop(len(kept) - len(used), int((~usable).sum()), int(far.sum()))
             out.append((used, place.reporter.at_points(own[used], left, judged=True)[1]))
         return out
 
@@ -270,11 +317,12 @@ class Flow:
         spending, lines = self.spending, self.done()
         if self.unsaid:
             lines.append(self.unsaid)
-        times = [str(name) for name in self.asked.keep if is_time(str(name))]
-        if times:
+        if times := ", ".join(self.timed):
             lines.append(
-                f"{', '.join(times)}: exact times tie rows together, and to whoever was seen then: "
-                "round them, or leave them out"
+                f"{times}: exact times tie rows together, and to whoever was seen then: "
+                f"{_TIMES[self.command]} cuts them"
+                if self.times is None
+                else f"{times}: cut to the {self.times}, which still says when"
             )
         if not spending.budget.limited:
             lines.append("no budget was asked for: what a person spends has no limit")

@@ -7,16 +7,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
+from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, positive, whole
-from optmech.exact.sampler import LEAST_KEY, EachBytes, Keyed, framed, fresh, seeded_bytes
+from optmech.exact.sampler import LEAST_KEY, Bytes, EachBytes, Keyed, framed, fresh, seeded_bytes
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import data_coordinates
-from optmech.spaces.sphere import FAR, is_position
+from optmech.spaces.sphere import FAR, is_position, turned
 from optmech_devices.protection.forms import forms
 from optmech_devices.protection.places import (
     Anywhere,
@@ -38,6 +39,18 @@ _BORDER = 1e-9
 """Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
+
+
+@record
+class Counts:
+    """What was done with rows."""
+
+    rows: int
+    moved: int
+    dropped: int
+    missing: int
+    beyond: int
+    noticed: tuple[str, ...]
 
 
 @dataclass
@@ -64,6 +77,9 @@ class Reporter:
         least 32 bytes. For a mechanism for every point, places are the points of a lattice.
     rate:
         The ε of a mechanism for every point, which its lattice is made for.
+    bounds:
+        West, south, east, north, in the coordinates of the data: rows outside are dropped,
+        whatever the domain is.
     seed:
         Makes all draws reproducible, and unfit for release.
     """
@@ -75,11 +91,14 @@ class Reporter:
     seed: int | None = None
     unusable: Missing | None = None
     rate: float | None = None
+    bounds: Sequence[float] | None = None
     rows: int = 0
     moved: int = 0
     dropped: int = 0
     missing: int = 0
     """Of the dropped ones, those without usable coordinates."""
+    beyond: int = 0
+    """Of the dropped ones, those outside of the ``bounds``."""
 
     def __post_init__(self) -> None:
         one_of(self.outside, get_args(Outside), "outside")
@@ -172,7 +191,7 @@ class Reporter:
             taken to the nearest; ``where`` is the row, counted from 1 over all parts.
         """
         self.require_dimensions(points)
-        usable, inside = self._judged(points, judged)
+        usable, inside, far = self._judged(points, judged)
         kept = np.flatnonzero(self._kept(usable, inside))
         used = points[kept]
         if isinstance(self.mechanism, MeshMechanism):
@@ -191,6 +210,8 @@ class Reporter:
             secrets = self.mechanism.secrets
             indices = nearest_index(secrets, nearest_inside(secrets, used))
             drawn = self._from_secrets(kept, indices, by)
+        self.beyond += int(far.sum())
+        self.missing -= int(far.sum())
         return self._counted(len(points), inside, usable, (kept, drawn))
 
     def require_dimensions(self, points: Floats) -> None:
@@ -205,18 +226,20 @@ class Reporter:
                 else f"Give {self.dimensions}",
             )
 
-    def kept_of(self, places: Sequence[Floats]) -> tuple[Bools, Bools]:
-        """Which rows, of several places (n, k) each, will have reports, and which are usable; what
-        is to be refused is, by the first place of a row that is not as the others."""
+    def kept_of(self, places: Sequence[Floats]) -> tuple[Bools, Bools, Bools]:
+        """Which rows, of several places (n, k) each, will have reports, which are usable, and which
+        lie beyond the bounds; what is to be refused is, by the first place of a row that is not as
+        the others."""
         found = [self._judged(points, True) for points in places]
-        usable = np.all([sound for sound, _ in found], axis=0)
-        inside = np.all([within for _, within in found], axis=0)
+        far = np.any([beyond for _, _, beyond in found], axis=0)
+        usable = np.all([sound for sound, _, _ in found], axis=0) | far
+        inside = np.all([within for _, within, _ in found], axis=0) | far
         worst = places[0].copy()
         for kind in (1, 0):
             for points, each in zip(places[::-1], found[::-1], strict=True):
                 worst[~each[kind]] = points[~each[kind]]
         self._judge(worst, usable, inside)
-        return self._kept(usable, inside), usable
+        return self._kept(usable, inside) & ~far, usable, far
 
     def repeated_by(
         self, names: Sequence[Hashable], column: Callable[[Any], Sequence[object]]
@@ -227,12 +250,13 @@ class Reporter:
             return []
         return [forms(column(name), name, self.rows) for name in names]
 
-    def drop(self, rows: int, missing: int) -> None:
+    def drop(self, rows: int, missing: int, beyond: int) -> None:
         """Count rows that are left out before their draws, ``missing`` of them for want of usable
-        coordinates."""
+        coordinates, others as they lie ``beyond`` the bounds."""
         self.rows += rows
         self.dropped += rows
         self.missing += missing
+        self.beyond += beyond
 
     def nearest_reports(self, points: Floats) -> Ints | None:
         """The observable that lies nearest to each point, -1 for none; None where they lie
@@ -245,15 +269,22 @@ class Reporter:
             return None
         return np.asarray(domain.locate(points))
 
-    def _judged(self, points: Floats, judged: bool = False) -> tuple[Bools, Bools]:
-        """Which points are usable, and which of them inside; what is to be refused is, unless it
-        was ``judged`` before."""
+    def _judged(self, points: Floats, judged: bool = False) -> tuple[Bools, Bools, Bools]:
+        """Which points are usable, and which of them inside; and those beyond the bounds, which are
+        neither. What is to be refused is, unless it was ``judged`` before."""
         usable: Bools = is_position(points, self.geographic)
         inside = self._inside(points)
         inside &= usable
+        far = np.zeros_like(usable)
+        if self.bounds is not None:
+            box = np.array(self.bounds)
+            places = np.array(points)
+            if self.geographic:
+                places[:, 0] = turned(places[:, 0], float(box[0]), float(box[2]))
+            far = usable & ((places < box[:2]) | (places > box[2:])).any(axis=1)
         if not judged:
-            self._judge(points, usable, inside)
-        return usable, inside
+            self._judge(points, usable, inside | far)
+        return usable & ~far, inside & ~far, far
 
     def _kept(self, usable: Bools, inside: Bools) -> Bools:
         return usable if self.outside in ("nearest", "few") else inside
@@ -385,6 +416,24 @@ class Reporter:
         self.missing += int((~usable).sum())
         return drawn
 
+    def draw_from(self, source: Bytes) -> None:
+        """Take bytes from there, instead of those of a seed."""
+        self._bytes = source
+
+    def counts(self) -> Counts:
+        """What was done with rows."""
+        noticed = tuple(self.noticed)
+        return Counts(self.rows, self.moved, self.dropped, self.missing, self.beyond, noticed)
+
+    def add(self, counts: Counts) -> None:
+        """Count the rows of other parts."""
+        self.rows += counts.rows
+        self.moved += counts.moved
+        self.dropped += counts.dropped
+        self.missing += counts.missing
+        self.beyond += counts.beyond
+        self.noticed += [line for line in counts.noticed if line not in self.noticed]
+
     def said(self) -> list[str]:
         """What was done with rows that could not be taken as they are, in sentences."""
         lines = []
@@ -393,12 +442,16 @@ class Reporter:
                 f"{self.moved:,} of {self.rows:,} rows lay outside and were taken to the nearest "
                 "place: their promise is that of this place"
             )
-        if self.dropped:
-            part = "" if self.missing == self.dropped else f"{self.missing:,} of them "
+        if self.beyond:
+            lines.append(
+                f"{self.beyond:,} of {self.rows:,} rows lay outside of the bounds and are left out"
+            )
+        if dropped := self.dropped - self.beyond:
+            part = "" if self.missing == dropped else f"{self.missing:,} of them "
             why = f", {part}without usable coordinates" if self.missing else ""
-            stray = self.outside == "drop" and self.dropped > self.missing
+            stray = self.outside == "drop" and dropped > self.missing
             said = ": that a row is missing says that it lay outside" if stray else ""
-            lines.append(f"{self.dropped:,} of {self.rows:,} rows were dropped{why}{said}")
+            lines.append(f"{dropped:,} of {self.rows:,} rows were dropped{why}{said}")
         if self.seed is not None:
             lines.append("a seed makes the draws predictable: unfit for release")
         return lines + self.noticed

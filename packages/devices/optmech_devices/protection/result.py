@@ -85,7 +85,7 @@ class PersonPromise:
         """What is promised of the worst and the median person."""
         people = f"{self.count:,} person{'' if self.count == 1 else 's'}"
         people += "" if self.by is None else f" (by {str(self.by)!r})"
-        alike = self.worst == self.median
+        alike = self.worst.draws == self.median.draws
         said = f"promised of each of {people}" if alike else f"promised of the worst of {people}"
         said += f": {self._of(self.worst)}"
         if self.worst_day is not None:

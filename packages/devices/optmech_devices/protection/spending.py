@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -117,7 +117,7 @@ class Spending:
         self._days: Counter[Any] = Counter()
         self._last: dict[Any, list[tuple[int, Hashable]]] = {}
         self._seen: defaultdict[Any, set[Hashable]] = defaultdict(set)
-        self._serial = 0
+        self._serial = self._worst_day = 0
 
     def begin(self, epsilon: float | None, places: int) -> None:
         """What a draw spends, and how many a row has."""
@@ -135,32 +135,38 @@ class Spending:
             return None
         if cells is None:
             return [""] * rows
-        out: list[Hashable] = []
-        for cell in cells:
-            name = "" if is_missing(cell) else str(cell).strip()
-            self.nameless += not name
-            out.append(name)
+        if set(map(type, cells)) == {str}:
+            # few texts are different ones
+            known = {cell: _name(cell) for cell in set(cells)}
+            out: list[Hashable] = [known[cell] for cell in cells]
+        else:
+            out = [_name(cell) for cell in cells]
+        self.nameless += out.count("")
         return out
 
     def take(
         self,
-        who: list[Hashable] | None,
+        who: Sequence[Hashable] | Ints | None,
         days: Sequence[Hashable] | None,
         keys: Sequence[Sequence[Hashable]] | None,
         reports: Sequence[Ints],
-    ) -> tuple[Bools, list[list[Hashable]]]:
+    ) -> tuple[Bools, list[Any]]:
         """Which rows are left, and for each place of a row what tells its draw from others. Reports
         beyond the budget are overwritten. ``keys`` are equal where draws are, (places, rows)."""
         rows = len(reports[0])
-        drawn = [list(map(int, own)) for own in reports]
         ids = self._identities(keys, rows)
         kept: Bools = np.ones(rows, dtype=bool)
         if who is None:
-            for each in zip(*ids, strict=True):
+            if keys is None:
+                self.singles[self.places] += rows
+            for each in zip(*ids, strict=True) if keys is not None else ():
                 self.singles[len(set(each))] += 1
             return kept, ids
         limit = self.most if self.enforced else None
         days = days if self.budget.daily else None
+        if keys is None and days is None:
+            return self._at_once(who, limit, ids, reports), ids
+        drawn = [list(map(int, own)) for own in reports]
         for k, name in enumerate(who):
             row: set[Hashable] = {own[k] for own in ids}
             if keys is not None:
@@ -186,15 +192,66 @@ class Spending:
             self._last[name] = [(own[k], each[k]) for own, each in zip(drawn, ids, strict=True)]
         return kept, ids
 
-    def _identities(
-        self, keys: Sequence[Sequence[Hashable]] | None, rows: int
-    ) -> list[list[Hashable]]:
+    def _at_once(
+        self,
+        who: Sequence[Hashable] | Ints,
+        limit: int | None,
+        ids: list[Ints],
+        reports: Sequence[Ints],
+    ) -> Bools:
+        """As ``take``, where every row has draws of its own: a person's first rows are within the
+        budget, as many as it allows, and none of the others."""
+        names, person = _numbered(who)
+        rows = np.bincount(person, minlength=len(names))
+        spent = np.array([self.draws[name] for name in names], dtype=np.int64)
+        left = rows if limit is None else np.minimum(rows, (limit - spent) // self.places)
+        self.draws.update(dict(zip(names, (left * self.places).tolist(), strict=True)))
+        kept: Bools = np.ones(len(person), dtype=bool)
+        if limit is None:
+            return kept
+        order, begins = np.argsort(person, kind="stable"), np.cumsum(rows) - rows
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order)) - np.repeat(begins, rows)
+        some = np.flatnonzero(left)
+        last = order[(begins + left - 1)[some]]
+        found = [
+            (own[last].tolist(), each[last].tolist())
+            for own, each in zip(reports, ids, strict=True)
+        ]
+        for k, number in enumerate(some.tolist()):
+            self._last[names[number]] = [(drawn[k], draw[k]) for drawn, draw in found]
+        beyond = np.flatnonzero(rank >= left[person])
+        if self.beyond == "drop":
+            self.left_out += len(beyond)
+            kept[beyond] = False
+            return kept
+        self.repeated += len(beyond)
+        again, back = np.unique(person[beyond], return_inverse=True)
+        for slot, (own, each) in enumerate(zip(reports, ids, strict=True)):
+            before = np.array([self._last[names[k]][slot] for k in again.tolist()], dtype=np.int64)
+            own[beyond], each[beyond] = before.reshape(-1, 2)[back].T
+        return kept
+
+    def tally(self) -> Spending:
+        """The same counts without a name: persons by their draws."""
+        found = replace(self)
+        found.singles = self.singles + Counter(self.draws.values())
+        found._worst_day = self.worst_day or 0
+        return found
+
+    def add(self, other: Spending) -> None:
+        """Take over the ``tally`` of other persons."""
+        self.singles += other.singles
+        self._worst_day = max(self._worst_day, other._worst_day)
+        self.repeated += other.repeated
+        self.left_out += other.left_out
+        self.nameless += other.nameless
+
+    def _identities(self, keys: Sequence[Sequence[Hashable]] | None, rows: int) -> list[Any]:
         if keys is not None:
             return [list(own) for own in keys]
-        out: list[list[Hashable]] = []
-        for _ in range(self.places):
-            out.append(list(range(self._serial, self._serial + rows)))
-            self._serial += rows
+        out = [np.arange(rows) + self._serial + k * rows for k in range(self.places)]
+        self._serial += self.places * rows
         return out
 
     @property
@@ -224,4 +281,18 @@ class Spending:
     @property
     def worst_day(self) -> int | None:
         """Draws of a person on a day; None where days are not counted."""
-        return max(self._days.values(), default=0) if self.budget.daily else None
+        return max([self._worst_day, *self._days.values()]) if self.budget.daily else None
+
+
+def _name(cell: Any) -> str:
+    return "" if is_missing(cell) else str(cell).strip()
+
+
+def _numbered(who: Sequence[Hashable] | Ints) -> tuple[Sequence[Hashable], Ints]:
+    """Those that there are, and the number of each."""
+    if isinstance(who, np.ndarray):
+        known, person = np.unique(who, return_inverse=True)
+        return known.tolist(), person.astype(np.int64)
+    numbers: dict[Hashable, int] = {}
+    each = [numbers.setdefault(name, len(numbers)) for name in who]
+    return list(numbers), np.array(each, dtype=np.int64)

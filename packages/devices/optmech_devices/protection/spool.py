@@ -8,7 +8,7 @@ file are shuffled: every order is as likely as any other, and memory holds one o
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -77,12 +77,12 @@ class Spool:
             files = (TemporaryFile() for _ in range(count))  # noqa: SIM115
             self._files = [self._open.enter_context(file) for file in files]
         for part in self._parts:
-            rows = _length(part)
+            rows = length(part)
             bucket = self._order.words(rows) % _BUCKETS if self._order else np.zeros(rows, int)
             for k, file in enumerate(self._files):
                 chosen = np.flatnonzero(bucket == k)
                 if len(chosen):
-                    pickle.dump(_taken(part, chosen), file, protocol=pickle.HIGHEST_PROTOCOL)
+                    pickle.dump(taken(part, chosen), file, protocol=pickle.HIGHEST_PROTOCOL)
         self._parts, self._rows = [], 0
 
     def parts(self) -> Iterator[Part]:
@@ -101,21 +101,25 @@ class Spool:
     def _shuffled(self, parts: list[Part]) -> Part:
         if not parts or self._order is None:
             return {}
-        joined = {name: _joined([part[name] for part in parts]) for name in parts[0]}
-        return _taken(joined, self._order.permutation(_length(joined)))
+        every = {name: joined([part[name] for part in parts]) for name in parts[0]}
+        return taken(every, self._order.permutation(length(every)))
 
 
-def _length(part: Part) -> int:
+def length(part: Part) -> int:
+    """How many rows there are."""
     return len(next(iter(part.values()), ()))
 
 
-def _joined(columns: list[Any]) -> Any:
+def joined(columns: Sequence[Any]) -> Any:
+    """One column after the other."""
     if all(isinstance(own, np.ndarray) for own in columns):
         return np.concatenate(columns)
     return [cell for own in columns for cell in own]
 
 
-def _taken(part: Part, rows: Ints) -> Part:
+def taken(part: Part, rows: Ints) -> Part:
+    """The rows of these numbers."""
+
     def of(column: Any) -> Any:
         if isinstance(column, np.ndarray):
             return column[rows]

@@ -20,10 +20,13 @@ from optmech.base.storage import ending
 from optmech.designs.promise import MOST, length_words, times
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_bytes
+from optmech.spaces.domain import great_circle
 
 Section = tuple[str, list[str]]
 _WIDTH, _LINES = 92, 62
 _KINDS = (".md", ".html", ".pdf")
+_MANY = 2000
+"""Places of reports, beyond which no distances between all of them are found."""
 _MOST_BYTES = 2**24
 
 
@@ -79,6 +82,10 @@ _AGAINST = (
     "It holds against everybody who sees the reports, whatever else they know, and however long "
     "they compute. How the reports were made need not be secret."
 )
+_AS_STATED = (
+    "It holds as the promise below says it, of guesses, averages or distributions, and not against "
+    "everybody whatever else they know."
+)
 _NOT_AGAINST = (
     "It does not hold against those who have the original data, the key by which reports repeat, "
     "or the random numbers that were drawn."
@@ -100,11 +107,12 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
     return [
         (
             "Who is protected, and against whom",
-            [
-                "A person whose place is reported: where the person was, not that there was one.",
-                _AGAINST,
-                _NOT_AGAINST,
-            ],
+            _who(
+                promise.scope,
+                "A person whose place is reported: where the person was, not that there was one."
+                if promise.scope in _POSITIONS
+                else "A person whose secret is reported: what it was, not that there was one.",
+            ),
         ),
         ("What one report promises", [text for text in (*one, size) if text]),
         (
@@ -115,9 +123,9 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
                 "table counts them, and a page like this one can be made of it.",
             ],
         ),
-        ("What is not promised", [*_open(promise.scope), *_ALWAYS]),
+        ("What is not promised", [*_open(promise.scope, promise.measure is not None), *_ALWAYS]),
         ("How it was checked", [checked]),
-        ("Where law has words for it", _LAW),
+        ("Where law has words for it", _law(promise.scope)),
     ]
 
 
@@ -141,7 +149,7 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
     not_promised = [
         f"Nothing is promised of what else stands in the table: {kept} are its columns, and "
         "columns other than places and reports are as they were.",
-        *_open(found.get("scope")),
+        *_open(found.get("scope"), found.get("measure") is not None),
         *_ALWAYS,
     ]
     if not found.get("shuffled", False):
@@ -156,12 +164,11 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
     return [
         (
             "Who is protected, and against whom",
-            [
+            _who(
+                found.get("scope", "places"),
                 f"{people} Of each it is hidden where the person was, not that the person is in "
                 "the table.",
-                _AGAINST,
-                _NOT_AGAINST,
-            ],
+            ),
         ),
         ("What one report promises", one or ["Nothing is stated of one report."]),
         ("What all reports of a person promise", [*together, *limits]),
@@ -170,20 +177,36 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
             "How it was checked",
             [counts, "The draws of every person were counted while the table was written."],
         ),
-        ("Where law has words for it", _LAW),
+        ("Where law has words for it", _law(found.get("scope", "places"))),
     ]
 
 
-def _open(scope: str | None) -> Iterator[str]:
-    if scope in ("cells", "places", "secrets"):
+_POSITIONS = ("every point", "cells", "places")
+"""Scopes of promises between positions."""
+
+
+def _who(scope: str, whom: str) -> list[str]:
+    """Who is protected, and against whom: against everybody by ratios between two secrets alone."""
+    if scope == "use":
+        return ["Nobody: no privacy is promised."]
+    whatever = _AGAINST if scope in (*_POSITIONS, "secrets") else _AS_STATED
+    return [whom, whatever, _NOT_AGAINST]
+
+
+def _open(scope: str | None, far: bool) -> Iterator[str]:
+    """What is not promised; ``far`` where a promise grows with a distance."""
+    if scope in ("cells", "places"):
         yield (
             "The promise is between the places of a list or the centres of cells. Two positions on "
             "both sides of a border may be told apart more."
         )
-    yield (
-        "Places that are far apart are told apart: that somebody was in one city, and not in "
-        "another, is not hidden."
-    )
+    if far and scope in _POSITIONS:
+        yield (
+            "Places that are far apart are told apart: that somebody was in one city, and not in "
+            "another, is not hidden."
+        )
+    elif far:
+        yield "Secrets that are far apart by the distance of the promise are told apart."
 
 
 _ALWAYS = [
@@ -191,11 +214,12 @@ _ALWAYS = [
     "Persons who were together tell of each other: the reports of one are about the other too.",
     "What is known from elsewhere adds to it: another table about the same persons spends anew.",
 ]
+_REACH = "whatever they have, and only of places."
 _LAW = [
     "This page makes no legal claim. It says what can be proved, for those who decide.",
     "Recital 26 of the GDPR asks which means are reasonably likely to be used to identify a "
     "person. That depends on what others have, and no file can say it. What is proved here holds "
-    "whatever they have, and only of places.",
+    f"{_REACH}",
     "Data with a name or number for each person are pseudonymous at best (Article 4(5)), however "
     "well their places are hidden.",
     "Singling out (Opinion 05/2014, WP 216): the odds above bound what reports add to a guess of "
@@ -205,6 +229,15 @@ _LAW = [
     "Inference: whoever believed two places equally likely may believe one of them as many times "
     "more as the odds say, and no more. What follows from the large, such as the city, is open.",
 ]
+
+
+def _law(scope: str) -> list[str]:
+    """The same without what is said of odds and places, where nothing is promised between them."""
+    if scope in _POSITIONS:
+        return _LAW
+    reach = "as far as the promise says, and only of what is reported."
+    kept = [text.replace(_REACH, reach) for text in _LAW if " odds " not in text]
+    return [text.replace("their places are hidden", "it is hidden") for text in kept]
 
 
 def _odds(odds: Mapping[int, float], what: str) -> str:
@@ -246,13 +279,17 @@ def _size(mechanism: Any) -> str:
     if points is None or len(points) < 2:
         return ""
     domain = mechanism.observables
-    apart = np.hypot(*(points[:, None, :2] - points[None, :, :2]).T)
+    said = f"Reports are one of {len(points):,} places"
+    if len(points) > _MANY:
+        return f"{said}."
+    pair = points[:, None], points[None, :]
+    globe = getattr(domain, "coordinates", "") == "lonlat"
+    apart = great_circle(*pair) if globe else np.linalg.norm(pair[0] - pair[1], axis=2)
     np.fill_diagonal(apart, np.inf)
-    unit = f" {domain.unit}" if getattr(domain, "unit", "") else ""
-    if getattr(domain, "coordinates", "") == "lonlat":
-        unit = " degrees"
-    nearest = float(np.median(apart.min(axis=1)))
-    return f"Reports are one of {len(points):,} places, {nearest:.3g}{unit} from the next."
+    unit = "km" if globe else getattr(domain, "unit", "")
+    far = f"{np.median(apart.min(axis=1)):.3g}{f' {unit}' if unit else ''}"
+    of = "" if unit else " in the unit of the coordinates"
+    return f"{said}; the next one is {far} away in the median{of}."
 
 
 def _html(sections: list[Section], title: str) -> str:

@@ -159,7 +159,7 @@ def test_draws_follow_the_law(start: tuple[float, float]) -> None:
 def test_what_is_even_everywhere_is_even(earth: om.Earth) -> None:
     """The last of the numbers that choose a ring: sines of latitudes and longitudes are uniform."""
     rng = np.random.default_rng(2)
-    entropy = rng.integers(0, 256, (20_000, 19), dtype=np.uint8)
+    entropy = rng.integers(0, 256, (8_000, 19), dtype=np.uint8)
     entropy[:, :8] = 255
     found = earth.reports(np.full(20_000, earth.locate((7.0, 50.0))), entropy)
     longitude, latitude = earth.secrets.centres(found).T
@@ -296,10 +296,10 @@ def known() -> om.Earth:
 def many_draws(known: om.Earth) -> tuple[np.ndarray, np.ndarray]:
     """Places over the whole earth, and the bytes of draws."""
     rng = np.random.default_rng(12)
-    latitude = np.degrees(np.arcsin(rng.uniform(-1, 1, 20_000)))
+    latitude = np.degrees(np.arcsin(rng.uniform(-1, 1, 8_000)))
     latitude[:50], latitude[50:100] = 90, -90
-    places = known.secrets.locate(np.column_stack([rng.uniform(-360, 360, 20_000), latitude]))
-    entropy = rng.integers(0, 256, (20_000, 19), dtype=np.uint8)
+    places = known.secrets.locate(np.column_stack([rng.uniform(-360, 360, 8_000), latitude]))
+    entropy = rng.integers(0, 256, (8_000, 19), dtype=np.uint8)
     entropy[:400, :8] = 255
     return places, entropy
 

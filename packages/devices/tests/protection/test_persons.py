@@ -258,3 +258,35 @@ def test_ledgers_show_what_is_spent(earth: om.Earth) -> None:
     sticky.report(here, 0)
     assert "Ledger(2 draws" in repr(sticky)
     assert earth.report((16.3, 48.2)) != earth.report((16.3, 48.2))
+
+
+def test_times_are_cut_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In their own zone and form, by the calendar; what ties is said."""
+    written = ["2026-03-04T05:59:58+02:00", "2026-03-01 23:10:00", "", "1772600000"]
+    expected = {
+        "hour": ["2026-03-04T05:00+02:00", "2026-03-01 23:00", "", "1772596800"],
+        "day": ["2026-03-04", "2026-03-01", "", "1772582400"],
+        # 2026-03-02 is a Monday
+        "week": ["2026-03-02", "2026-02-23", "", "1772409600"],
+        "month": ["2026-03-01", "2026-03-01", "", "1772323200"],
+        "year": ["2026-01-01", "2026-01-01", "", "1767225600"],
+    }
+    table = tmp_path / "t.csv"
+    table.write_text("ts,lon,lat\n" + "".join(f"{t},16.{k},48.2\n" for k, t in enumerate(written)))
+    out = tmp_path / "out.csv"
+    argv = ["protect", str(table), "-o", str(out), "--rows-are-people", "--keep", "ts"]
+    assert main(argv) == 0
+    assert "exact times tie rows together" in (said := capsys.readouterr().err)
+    assert "--times hour cuts them" in said
+    for unit, times in expected.items():
+        assert main([*argv, "--times", unit, "--keep-order"]) == 0
+        assert [row["ts"] for row in read(out)] == times
+        assert f"cut to the {unit}" in capsys.readouterr().err
+        moments = pd.DataFrame({"ts": pd.to_datetime(written[:1] * 2), "lon": 16.0, "lat": 48.0})
+        found = om.devices.protect(None, moments, keep="ts", times=unit, rows_are_people=True)
+        assert str(found.table["ts"][0].isoformat())[:10] == times[0][:10]
+    assert main([*argv[:-2], "--times", "day"]) == 2
+    assert "no column that is kept is called like a time" in capsys.readouterr().err
+    table.write_text("ts,lon,lat\nnoon,16,48\n")
+    assert main([*argv, "--times", "day"]) == 2
+    assert "row 1 (line 2)" in capsys.readouterr().err

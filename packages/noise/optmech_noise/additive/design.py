@@ -10,7 +10,7 @@ from typing import Any
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.number import Exact, Number, from_above, parse_exact
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.bound import (
     BITS,
@@ -104,7 +104,7 @@ class ApproximateNoise(LatticeNoise):
         """The largest δ, and what was decided of it in words."""
         worst, at = float(self.proved_delta), f"at ε = {self.epsilon.words}"
         if self.releases > 1:
-            return worst, f"of {self.releases:,} releases {at} δ is at most {worst:.9g}"
+            return worst, f"of {self.releases:,} releases {at} δ is at most {from_above(worst, 9)}"
         shift = float(self.largest_delta[1] * Fraction(self.sensitivity) / self.steps)
         return worst, f"{at} δ is {worst:.9g}, at shift {shift:.9g}"
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
+from optmech.base.numerals import int_of_text
 from optmech.certificate.check import CheckReport
 from optmech.certificate.proved import Proved, opened
 from optmech.errors import ProblemError
@@ -495,7 +496,7 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
         return list(map(float, released))
     planar = isinstance(design, PlanarNoise)
     try:
-        values = [int(part) for part in text.split(",")]
+        values = [int_of_text(part) for part in text.split(",")]
     except ValueError:
         values = []
     if len(values) != 1 + planar:

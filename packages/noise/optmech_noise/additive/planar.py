@@ -12,7 +12,7 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, from_above
 from optmech_noise.additive.bound import BITS, Multipliers
 from optmech_noise.additive.planar_law import (
     NORMS,
@@ -191,7 +191,10 @@ class PlanarNoise(ProvedNoise):
         if worst is None:
             return 1.0, "the tails do not keep ε"
         shown = float(worst)
-        return shown, f"at ε = {self.epsilon.words} δ is {shown:.9g}, at shift {at[0]},{at[1]}"
+        return (
+            shown,
+            f"at ε = {self.epsilon.words} δ is {from_above(shown, 9)}, at shift {at[0]},{at[1]}",
+        )
 
     @property
     def edge(self) -> str:

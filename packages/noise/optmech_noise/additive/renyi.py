@@ -9,7 +9,7 @@ from typing import Any
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, Number, log_of_fraction, rounded_down
+from optmech.exact.number import Exact, Number, from_above, log_of_fraction, rounded_down
 from optmech_noise.additive.bound import (
     BITS,
     Bounds,
@@ -176,7 +176,10 @@ class DivergenceNoise(LatticeNoise):
             worst = max(
                 _divergence(order, found) / float(order) for order, _, found, _ in self._found
             )
-            return worst, f"of {len(self.bounds)} orders divergences are at most {worst:.9g} α"
+            return (
+                worst,
+                f"of {len(self.bounds)} orders divergences are at most {from_above(worst, 9)} α",
+            )
         words = [
             f"the divergence of order {order} is {_divergence(order, found):.9g}, at shift "
             f"{float(at * Fraction(self.sensitivity) / self.steps):.9g}"

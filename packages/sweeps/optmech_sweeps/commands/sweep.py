@@ -7,6 +7,7 @@ from pathlib import Path
 from optmech.cli.inputs import SOLVING, require_limits
 from optmech.cli.output import Answer, Facts, Grid, Piece, note
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above, from_below
 
 SUMMARY = "solve a problem for many values, into a directory that survives interruptions"
 EXAMPLE = "optmech sweep epsilon-curve -o curve"
@@ -86,13 +87,14 @@ def run(args: Namespace) -> Answer:
     wanted = {"task", "status", "loss", "lower_bound", "gap", "seconds", *figures}
     wanted.update(names[1 : names.index("status")])
     columns = [name for name in names if name in wanted]
-    rows = [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]]
+    rows = [[_text(row[name], name) for name in columns] for row in result.rows[:_LISTED]]
     heads = [_HEADS.get(name, name) for name in columns]
     shown: list[Piece] = [Facts(facts), Grid(heads, rows, right=range(len(heads)))]
     return Answer(values, shown, said=notes, status=1 if failed else 0)
 
 
-def _text(value: object) -> str:
+def _text(value: object, name: str) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        sided = {"lower_bound": from_below, "gap": from_above, "true_epsilon": from_above}.get(name)
+        return f"{value:.6g}" if sided is None else sided(value)
     return "" if value is None else str(value)

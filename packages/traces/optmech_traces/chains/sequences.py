@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.numerals import float_of_text
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -194,7 +195,7 @@ class Fixes(Shown):
 
 def _seconds(text: str, where: str) -> float:
     try:
-        return float(text)
+        return float_of_text(text)
     except ValueError:
         pass
     try:

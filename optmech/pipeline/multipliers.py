@@ -1,0 +1,145 @@
+"""Multipliers of a bound of a variance: which pieces of the cone of columns are tried, and what
+proof they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.certificate.variance import PieceProof, Survey, VarianceProof
+from optmech.engines.information import Found, Search
+from optmech.engines.limited import Pool
+from optmech.engines.rays import Rays, needed
+from optmech.errors import SolverError
+from optmech.pipeline.guesses import by_guess
+from optmech.pipeline.labels import Labels
+from optmech.pipeline.pieces import by_label, cone, levels, on_facets
+from optmech.pipeline.session import Clock
+
+TIGHT = 1e-5
+"""Of a bound, what the search leaves at the least."""
+_FACETS = 10
+"""Secrets up to which the facets of one of them are told apart."""
+_PIECES = 50_000
+"""Entries of all pieces, one for each label, up to which a bound rests on losses."""
+_GUESSED = 16
+"""Secrets up to which the best guesses of an adversary are told apart."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A survey over the closed limits of pairs, at a population."""
+
+    survey: Survey
+    factor: Floats
+    population: Floats
+    gap: float
+
+    @property
+    def wanted(self) -> Floats:
+        """S."""
+        return self.survey.gram
+
+    @property
+    def spread(self) -> float:
+        """|Cπ|², which is taken off a variance."""
+        return float(self.population @ self.survey.gram @ self.population)
+
+
+def bounded(
+    asked: Asked,
+    clock: Clock,
+    labels: Labels | None = None,
+    begun: tuple[Pool, Floats] | None = None,
+) -> tuple[Found, list[PieceProof]]:
+    """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
+    rests on limits on losses too."""
+    factor = asked.factor
+    n = len(factor)
+    off = factor[~np.eye(n, dtype=bool)]
+    tried = [cone(factor, asked.population)]
+    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
+        tried = [levels(factor, asked.population)]
+    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS and labels is None:
+        tried.append(on_facets(factor, asked.population))
+    limits = None
+    if labels is not None and begun is not None:
+        limits = labels.charges()[1]
+        tried = [by_label(own, labels, begun, asked.population) for own in tried]
+    best = None
+    for pieces, forms in filter(all, tried):
+        made = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
+        found = made.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+        if found is not None and (best is None or found.bound > best[0].bound):
+            best = found, forms
+        clock.report(f"bound {found.bound if found else 0:.6g}")
+    if best is None:
+        raise SolverError("the bound's program led nowhere", where="objective")
+    return best
+
+
+def bounded_by_limits(
+    asked: Asked, clock: Clock, labels: Labels, begun: tuple[Pool, Floats]
+) -> Iterator[tuple[Found, list[PieceProof], list[PieceProof]]]:
+    """Multipliers of bounds that rest on limits on losses and on an attack, with their pieces, and
+    those that have no columns; nothing where they are too many."""
+    n = len(asked.factor)
+    if len(labels.limits.most) and n**2 * len(labels.at) <= _PIECES:
+        with suppress(SolverError):
+            yield *bounded(asked, clock, labels, begun), []
+    if len(labels.limits.errors) == 1 and n <= _GUESSED:
+        divided = by_guess(asked.factor, labels, begun, asked.population)
+        if divided is not None:
+            (pieces, forms), empty = divided
+            limits = labels.charges(attacked=True)[1]
+            search = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
+            found = search.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+            clock.report(f"bound {found.bound if found else 0:.6g}")
+            if found is not None:
+                yield found, forms, empty
+
+
+def proof_of(
+    asked: Asked,
+    found: Found,
+    forms: list[PieceProof],
+    labels: Labels | None = None,
+    extra: Sequence[PieceProof] = (),
+) -> Callable[[Floats], VarianceProof]:
+    """What proves the bound, for whatever estimate of a design."""
+    done = []
+    for form, weight, free in zip(forms, found.weights, found.free, strict=True):
+        ends = form.rows
+        factor = asked.factor
+        n = len(factor)
+        if form.form == "levels":
+            factor = np.pad(factor, (0, 1), constant_values=float(factor[0, 1]))
+            factor[n] = 1.0
+        own = np.concatenate([weight, free])
+        if form.form == "facet" or form.guess is not None:
+            own = own * form.weight
+        if form.guess is not None:
+            # beyond the secrets are rows of guesses, which have no factor
+            factor = np.pad(factor, (0, n), constant_values=1.0)
+        scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
+        done.append(form._replace(weight=own / scale))
+    for form in extra:
+        # weights are of scaled rows
+        factor = np.pad(asked.factor, (0, len(asked.factor)), constant_values=1.0)
+        scale = np.sqrt(factor[form.rows[:, 0], form.rows[:, 1]])
+        done.append(form._replace(weight=form.weight / scale))
+    pairs = np.argwhere(needed(asked.factor))
+    if forms[0].form == "levels":
+        pairs = np.argwhere(~np.eye(len(asked.factor), dtype=bool))
+    inverse = np.linalg.inv(found.information)
+    inverse = (inverse + inverse.T) / 2
+    charges = np.zeros(0)
+    if labels is not None and len(found.charges):
+        charges = labels.unscaled(found.charges)
+    return lambda estimate: VarianceProof(
+        estimate, asked.population, inverse, found.prices, pairs, tuple(done), charges
+    )

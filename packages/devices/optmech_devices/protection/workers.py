@@ -1,0 +1,117 @@
+"""Who does the tasks of a large table: this process, several of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from multiprocessing import connection, get_context, parent_process
+from typing import Any
+
+from optmech.base.machine import cores, installing
+from optmech.errors import ProblemError
+from optmech.exact.arguments import whole
+
+_SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that keep numeric libraries to one thread, where they are set before loading."""
+_WAITED = "10s"
+"""For a scheduler to answer."""
+
+
+@contextmanager
+def workers(processes: int | None, address: str | None, tasks: int) -> Iterator[Executor | None]:
+    """What tasks are handed to; None for this process, which does them itself where one is asked
+    for. Raises ProblemError where no Dask scheduler answers."""
+    if processes is not None:
+        whole(processes, "processes", least=1)
+    if address is not None:
+        with _cluster(address) as client:
+            yield client.get_executor(pure=False, retries=2)
+        return
+    count = min(processes or cores(), tasks)
+    if count == 1:
+        yield None
+        return
+    with _single_threaded():
+        pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def results(
+    executor: Executor | None, task: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, Any]]:
+    """What a task returns for each of ``calls``, with its number, in the order in which they are
+    done. Raises ProblemError where one does, and where a process dies."""
+    if executor is None:
+        yield from ((k, task(*call)) for k, call in enumerate(calls))
+        return
+    futures = {}
+    try:
+        futures = {executor.submit(task, *call): k for k, call in enumerate(calls)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenExecutor as error:
+        raise ProblemError(
+            "a process ended, for lack of memory perhaps",
+            where="processes",
+            remedy="Give fewer processes, or smaller parts",
+        ) from error
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address."""
+    if find_spec("distributed") is None:
+        raise ProblemError(
+            "Dask is not installed", where="dask", remedy=installing("dask", "packages/devices")
+        )
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_WAITED, set_as_default=False)
+    except Exception as error:
+        raise ProblemError(
+            f"no scheduler answers at {address!r}",
+            where="dask",
+            remedy="Start one with dask scheduler, and give its address",
+        ) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def _single_threaded() -> Iterator[None]:
+    """Processes that are started here compute in one thread each."""
+    former = {name: os.environ.get(name) for name in _SINGLE}
+    os.environ.update(dict.fromkeys(_SINGLE, "1"))
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            with suppress(KeyError):
+                del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
+def _prepare() -> None:
+    """Set up a process of our own: no Ctrl-C, and no life after its parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)

@@ -1,0 +1,66 @@
+"""A statement in plain words says no more than what the promise is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from optmech_devices.protection.statement import statement_of
+
+import optmech as om
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+LINE, NAMES = om.Domain.range(4, unit="km"), om.Domain(["a", "b", "c"])
+GLOBE = om.Domain.geographic(["x", "y"], [[16.3, 48.2], [16.3, 48.3]])
+WHATEVER, FAR = "whatever else they know, and however long", "far apart"
+
+
+def said(problem: om.Problem, folder: Path, pack: bool = False) -> str:
+    design = om.solve(problem)
+    path = folder / ("m.omm" if pack else "design.json")
+    om.pack(design, path, bits=32) if pack else design.save(path)
+    return " ".join(line for _, lines in statement_of(path) for line in lines)
+
+
+@pytest.mark.parametrize("pack", [False, True])
+@pytest.mark.parametrize(
+    ("secrets", "stated", "whatever", "far"),
+    [
+        (LINE, [om.MetricPrivacy(1, E)], True, True),
+        (GLOBE, [om.MetricPrivacy(0.1, om.distances.haversine())], True, True),
+        (NAMES, [om.DifferentialPrivacy(1)], True, False),
+        (LINE, [om.DifferentialPrivacy(1, delta=0.1)], True, False),
+        (NAMES, [om.MutualInformation(0.2)], False, False),
+        (NAMES, [om.GainLeakage(0.5)], False, False),
+        (NAMES, [om.DistributionPrivacy(1, [([1, 0, 0], [0, 0.5, 0.5])])], False, False),
+    ],
+)
+def test_against_whom_and_what_follows_from_the_promise(
+    secrets: om.Domain, stated: list[om.Constraint], whatever: bool, far: bool, pack: bool,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    loss = H if secrets is NAMES else om.distances.haversine() if secrets is GLOBE else E
+    text = said(om.Problem(om.Prior.uniform(secrets), loss, constraints=stated), tmp_path, pack)
+    assert (WHATEVER in text) is whatever
+    assert (FAR in text) is far
+    assert ("A person whose place" in text) is far
+
+
+def test_nobody_is_protected_by_what_is_for_use(tmp_path: Path) -> None:
+    problem = om.Problem(om.Prior.uniform(LINE), E, constraints=[om.LossBound(1)])
+    text = said(problem, tmp_path)
+    assert "Nobody: no privacy is promised." in text
+    assert WHATEVER not in text
+    assert "whose" not in text
+
+
+def test_how_far_reports_are_from_each_other_is_said_in_lengths(tmp_path: Path) -> None:
+    """Of a line, of the globe in km, and without a unit."""
+    for secrets, words in (
+        (LINE, "one of 4 places; the next one is 1 km away in the median."),
+        (om.Domain.range(3), "the next one is 1 away in the median in the unit of the coordinates"),
+        (GLOBE, "the next one is 11.1 km away in the median."),
+    ):
+        problem = om.Problem(om.Prior.uniform(secrets), np.ones((len(secrets), len(secrets))))
+        assert words in said(problem, tmp_path)
