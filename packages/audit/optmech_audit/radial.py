@@ -257,7 +257,7 @@ class RadialNoise:
         if not one or not other or one + other <= apart:
             return 0
         if abs(one - other) >= apart:
-            return min(one, other) ** d << POINT
+            return int(min(one, other) ** d) << POINT
         total = NIL
         for own, far in ((one, other), (other, one)):
             w = Span.of(Fraction(far * far - (own - apart) ** 2, 2 * apart * own))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,7 @@ def spent(noise: Any, rate: float, length: float) -> float:
     h = 2 * far / count
     x, y = np.meshgrid(-far + h * (np.arange(count) + 0.5), h * (np.arange(count // 2) + 0.5))
     edges = float(noise.step) * np.arange(noise.law.n + 1)
-    heights = np.array(
-        [density(noise, (a + b) / 2) for a, b in zip(edges, edges[1:], strict=False)]
-    )
+    heights = np.array([density(noise, (a + b) / 2) for a, b in pairwise(edges)])
 
     def at(r: Any) -> Any:
         return np.append(heights, 0.0)[np.minimum((r / edges[1]).astype(int), noise.law.n)]
@@ -73,10 +72,10 @@ def test_losses_and_densities_are_those_of_the_balls(made: dict[str, Any]) -> No
         surface = (lambda r: 2 * math.pi * r) if d == 2 else (lambda r: 4 * math.pi * r * r)
         edges = float(noise.step) * np.arange(noise.law.n + 1)
         mass = loss = 0.0
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in pairwise(edges):
             height = density(noise, (a + b) / 2)
             mass += height * quad(surface, a, b)[0]
-            loss += height * quad(lambda r: r**degree * surface(r), a, b)[0]
+            loss += height * quad(lambda r, s=surface, k=degree: r**k * s(r), a, b)[0]
             assert noise.density((a + b) / 2) == pytest.approx(height, rel=1e-6, abs=1e-15)
         assert mass == pytest.approx(1, rel=1e-9)
         assert loss == pytest.approx(noise.loss, rel=1e-9)
@@ -116,7 +115,7 @@ def test_shares_and_volumes(d: int) -> None:
         share, mean = (float(v.mid()) for v in half(d, flint.arb(w)))
         weight = (lambda t: 1 / math.pi / math.sqrt(1 - t * t)) if d == 2 else (lambda t: 0.5)
         assert share == pytest.approx(quad(weight, 1 - w, 1)[0], rel=1e-6)
-        assert mean == pytest.approx(quad(lambda t: t * weight(t), 1 - w, 1)[0], rel=1e-6)
+        assert mean == pytest.approx(quad(lambda t, f=weight: t * f(t), 1 - w, 1)[0], rel=1e-6)
     found = float(common(d, 3, 2, 2).mid())
 
     def deep(y: float, x: float) -> float:
