@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_sweeps import sweep
 from scipy.optimize import minimize
 from test_statistics import E, H, judged, path_rays, write
 
@@ -211,3 +212,19 @@ def test_pieces_are_of_every_label_and_every_guess() -> None:
     assert {p["guess"] for p in guesses} == set(range(4))
     assert all("label" not in p for p in guesses)
     assert not [a for a, b in itertools.pairwise(guesses) if a["guess"] == b["guess"]]
+
+
+def test_prices_are_slopes_and_sweeps_solve_every_task(tmp_path: Path) -> None:
+    near, far = (om.solve(stated(om.LossBound(q)), gap=1e-4) for q in (0.4962, 0.4963))
+    epsilon, maximum = om.prices.of_constraints(near)
+    assert np.isnan(epsilon.rate)
+    assert maximum.parameter == "maximum"
+    slope = (far.variance - near.variance) / 0.0001
+    assert maximum.rate <= slope * 0.9 < 0
+    error = om.prices.of_constraints(attacked())[1]
+    assert error.parameter == "minimum"
+    assert error.rate > 0
+    axes = {"constraints[1].maximum": [0.4965, 0.6]}
+    found = sweep(stated(om.LossBound(0.6)), axes, tmp_path, workers=1, gap=1e-2)
+    assert [row["status"] for row in found.rows] == ["feasible", "feasible"]
+    assert found.rows[0]["objective"] > found.rows[1]["bound"] > 0

@@ -28,7 +28,8 @@ from optmech.certificate.families.ratio import PairMultipliers, everywhere, fact
 from optmech.certificate.lagrangian import LEAST_MARGIN, Bound, Lagrangian, positive
 from optmech.certificate.segments import charged
 from optmech.certificate.statement import Statement
-from optmech.certificate.variance import Limit, VarianceProof, variance_bound
+from optmech.certificate.variance import Limit, VarianceProof
+from optmech.certificate.variance_bound import variance_bound
 from optmech.exact.number import from_below
 
 

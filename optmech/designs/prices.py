@@ -226,6 +226,17 @@ class _Rates:
         }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
+        if (proof := multipliers.variance) is not None:
+            # its multipliers are of products of ratios: what these tell is of their square
+            for k in range(len(self.constraints)):
+                self.unknown |= {(k, "epsilon"), (k, "log_ratio")}
+            left = proof.charges
+            for family in self.statement.families if len(left) else ():
+                if isinstance(family, LossLimit | Distortion):
+                    count = len(self.matrix) if getattr(family, "per_secret", False) else 1
+                    spent, left = float(np.maximum(left[:count], 0.0).sum()), left[count:]
+                    key: Parameter = "maximum" if isinstance(family, LossLimit) else "minimum"
+                    self.found[family.index, key] += -spent if key == "maximum" else spent
         rates = list(self._ratios(pairs_of(self.statement, multipliers)))
         for family, given in multipliers.of(self.statement):
             if given is not None:

@@ -175,13 +175,9 @@ class Search:
     limits."""
 
     def __init__(
-        self,
-        wanted: Floats,
-        prior: Floats,
-        pieces: Sequence[Piece],
-        known: float = 0.0,
+        self, wanted: Floats, prior: Floats, pieces: Sequence[Piece], known: float = 0.0,
         limits: Floats | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """``known`` is taken off the value where gaps are measured; ``limits`` (q,) are of what the
         pieces charge, whose slacks are pieces too."""
         self.known = known

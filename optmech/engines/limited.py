@@ -83,12 +83,10 @@ class Program:
         every, count = np.arange(len(pairs)), len(limits.errors)
         rows = np.zeros((len(pairs), n + count))
         rows[every, pairs[:, 0]], rows[every, pairs[:, 1]] = 1 / scale, -scale
-        parts = [rows]
-        for a, table in enumerate(limits.errors):
-            own = np.zeros((len(table), n + count))
-            own[:, :n], own[:, n + a] = -table, 1.0
-            parts.append(own)
-        self.rows = np.vstack(parts)
+        unit = np.eye(count)
+        parts = [np.hstack([-table, np.tile(unit[a], (len(table), 1))])
+                 for a, table in enumerate(limits.errors)]  # fmt: skip
+        self.rows = np.vstack([rows, *parts])
         self.equal = np.concatenate([rays.prior, np.zeros(count)])[None]
 
     def best(self, direction: Floats, charges: Floats, label: int) -> Floats | None:
@@ -119,7 +117,7 @@ class Program:
                 if found is None:
                     break
                 v = found
-                each = self.limits.losses[:, :, :] @ v
+                each = self.limits.losses @ v
                 label = int((charges[: len(each)] @ each).argmin()) if len(each) else 0
                 counted = self.limits.counts(v[None], np.array([label]))[:, 0]
                 worth = float(v @ now.curve @ v - now.prices[:n] @ v - charges @ counted)
@@ -149,7 +147,7 @@ class Program:
             if found.x is None:
                 return None
             if found.x[-1] < -1e-2 or stop():
-                return pool, np.asarray(found.x[:-1])
+                break
             charges = np.maximum(-found.ineqlin.marginals, 0.0) / size
             prices = found.eqlin.marginals
             fresh = []
@@ -160,10 +158,12 @@ class Program:
                     if float(prices @ v - charges @ counted) > 1e-7:
                         fresh.append((v, label))
             if not fresh:
-                return (pool, np.asarray(found.x[:-1])) if found.x[-1] < -_SLACK else None
+                break
             columns, labels = zip(*fresh, strict=True)
             pool = pool.joined(Pool(np.array(columns), np.array(labels)))
-        return None
+        else:
+            return None
+        return (pool, np.asarray(found.x[:-1])) if found.x[-1] < -_SLACK else None
 
 
 def started(
@@ -193,15 +193,9 @@ def started(
 
 
 def designed(
-    program: Program,
-    wanted: Floats,
-    pool: Pool,
-    bound: float,
-    gap: float,
-    known: float,
-    stop: Callable[[], bool],
-    tell: Callable[[str], None],
-) -> tuple[Weighed, Ints] | None:
+    program: Program, wanted: Floats, pool: Pool, bound: float, gap: float, known: float,
+    stop: Callable[[], bool], tell: Callable[[str], None],
+) -> tuple[Weighed, Ints] | None:  # fmt: skip
     """Columns with weights and labels, as ``rays.designed`` finds them, from those of a pool."""
     gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
     limits, n = program.limits, len(wanted)

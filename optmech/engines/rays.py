@@ -150,12 +150,9 @@ class Weighed:
 
 
 def weighed(
-    wanted: Floats,
-    columns: Floats,
-    gap: float,
-    counts: Floats | None = None,
+    wanted: Floats, columns: Floats, gap: float, counts: Floats | None = None,
     most: Floats | None = None,
-) -> Weighed | None:
+) -> Weighed | None:  # fmt: skip
     """Weights x >= 0 with Σ x v = 1 and the least tr(S X⁻¹), X = Σ x v vᵀ, by Newton's method along
     the path of the logarithmic barrier; None where no weights will do.
 
@@ -230,16 +227,9 @@ def _merit(wanted: Floats, columns: Floats, x: Floats, tau: float) -> float:
 
 
 def designed(
-    rays: Rays,
-    wanted: Floats,
-    information: Floats,
-    bound: float,
-    gap: float,
-    known: float,
-    stop: Callable[[], bool],
-    tell: Callable[[str], None],
-    draws: int = 400,
-) -> Weighed | None:
+    rays: Rays, wanted: Floats, information: Floats, bound: float, gap: float, known: float,
+    stop: Callable[[], bool], tell: Callable[[str], None], draws: int = 400,
+) -> Weighed | None:  # fmt: skip
     """Columns and weights, near ``bound`` by ``gap`` where they get there; ``known`` is taken off
     both. None where no columns add up to a mechanism."""
     gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0

@@ -49,12 +49,11 @@ def refusal(problem: Problem) -> str:
     statement = problem.statement
     if problem.mesh is not None:
         return "privacy at every point has no statistic yet: state MetricPrivacy between secrets"
+    kinds = Ratio | LossLimit | Distortion | Support
     others = [
-        family
-        for family in statement.families
-        if not isinstance(family, Ratio | LossLimit | Distortion | Support)
-        or (isinstance(family, Ratio) and family.window is not None)
-    ]
+        own for own in statement.families
+        if not isinstance(own, kinds) or (isinstance(own, Ratio) and own.window is not None)
+    ]  # fmt: skip
     if others:
         return (
             f"constraints[{others[0].index}] limits more than likelihood ratios of pairs of "
@@ -160,10 +159,8 @@ def _limited(
         kinds = labels.at[found_at]
     proofs = [proof_of(asked, own, pieces, labels, more) for own, pieces, more in reached]
     every = labels.at if any(len(own.charges) for own, _, _ in reached) else None
-    return _released(
-        problem, best.columns[kept], best.weights[kept], kinds[kept], proofs, asked.gap, clock,
-        every,
-    )  # fmt: skip
+    columns, weights = best.columns[kept], best.weights[kept]
+    return _released(problem, columns, weights, kinds[kept], proofs, asked.gap, clock, every)
 
 
 def whole_shares(values: Floats) -> Floats:
@@ -235,15 +232,10 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
 
 
 def _released(
-    problem: Problem,
-    columns: Floats,
-    weights: Floats,
-    kinds: Ints,
-    proofs: Sequence[Callable[[Floats], VarianceProof]],
-    gap: float,
-    clock: Clock,
+    problem: Problem, columns: Floats, weights: Floats, kinds: Ints,
+    proofs: Sequence[Callable[[Floats], VarianceProof]], gap: float, clock: Clock,
     every: Ints | None = None,
-) -> Design:
+) -> Design:  # fmt: skip
     """The design of columns: its reports are numbered, and each has the loss of an observable of
     these ``kinds``. A bound that rests on losses is about ``every`` one, so that those of no
     report have one that never comes."""
@@ -254,13 +246,10 @@ def _released(
     matrix = np.hstack([matrix, np.zeros((len(matrix), len(unused)))])
     reports = Domain([f"{k + 1}" for k in range(len(kinds))])
     stated = Problem(
-        problem.prior,
-        problem.loss_matrix[:, kinds],
-        reports,
-        objective=problem.objective,
+        problem.prior, problem.loss_matrix[:, kinds], reports, objective=problem.objective,
         constraints=[_of_reports(problem, c, kinds) for c in problem.constraints],
         title=problem.title,
-    )
+    )  # fmt: skip
     statement = stated.statement
     given = Inequalities.of(statement)
     repaired = repair(given, Cone.of(given), matrix)

@@ -55,7 +55,7 @@ def by_guess(
     for k in range(len(charges)):
         for at, (t, (rows, own, _)) in enumerate(zip(places, pieces, strict=True)):
             a, b = np.triu_indices(len(rows))
-            charge = np.vstack([charges[k], -errors[t][None] / labels.least])
+            charge = np.vstack([charges[k], -errors[t][None] / labels.limits.least[0]])
             out.append(
                 Piece(np.arange(n), np.ones(n), rows, np.column_stack([a, b]),
                       np.zeros((0, 2), dtype=np.int64), starts[k][at], charge)
@@ -117,12 +117,8 @@ def _starts(
     fresh: Bools = np.arange(len(v)) >= first
     found = linprog(
         np.r_[np.zeros(len(v)), -1.0],
-        A_ub=np.vstack(
-            [
-                np.column_stack([own_counts, np.zeros(len(bounds))]),
-                np.column_stack([-np.eye(len(v))[fresh], np.ones(int(fresh.sum()))]),
-            ]
-        ),
+        A_ub=np.vstack([np.column_stack([own_counts, np.zeros(len(bounds))]),
+                        np.column_stack([-np.eye(len(v))[fresh], np.ones(int(fresh.sum()))])]),
         b_ub=np.concatenate([bounds - left, np.zeros(int(fresh.sum()))]),
         A_eq=np.column_stack([v.T, np.zeros(v.shape[1])]), b_eq=np.ones(v.shape[1]),
         bounds=[(0, None)] * (len(v) + 1),
@@ -130,11 +126,8 @@ def _starts(
     if found.x is None or not found.x[-1] > 0:
         return None
     scaled = found.x[:-1] / (v @ prior)
-    return [
-        [
-            (v[mask].T * scaled[mask]) @ v[mask]
-            for t in range(count)
-            for mask in [(which == k) & (at == t)]
-        ]
-        for k in range(kinds)
-    ]
+
+    def inside(mask: Bools) -> Floats:
+        return np.asarray((v[mask].T * scaled[mask]) @ v[mask])
+
+    return [[inside((which == k) & (at == t)) for t in range(count)] for k in range(kinds)]

@@ -40,7 +40,9 @@ class Labels:
                 where="constraints",
                 remedy="Allow more",
             )
-        losses, most, errors, least, counts = [], [], [], [], []
+        losses, most = list[Floats](), list[float]()
+        errors, least = list[Floats](), list[float]()
+        counts = list[tuple[int, bool]]()
         for family in known(statement):
             if isinstance(family, LossLimit):
                 rows = family.loss.T if family.per_secret else family.weighted.T
@@ -69,15 +71,11 @@ class Labels:
 
     def kept(self, columns: Floats, weights: Floats) -> bool:
         """Whether weights keep the limits, with the labels that fit best."""
-        where = np.searchsorted(self.at, self.chosen(columns)) if len(self.limits.most) else None
-        labels = np.zeros(len(columns), dtype=np.int64) if where is None else where
+        labels = np.zeros(len(columns), dtype=np.int64)
+        if len(self.limits.most):
+            labels = np.searchsorted(self.at, self.chosen(columns))
         spent = self.limits.counts(columns, labels) @ weights
         return bool((spent <= self.limits.bounds - 1e-9 * np.abs(self.limits.bounds)).all())
-
-    @property
-    def least(self) -> float:
-        """What the one attack that a bound rests on misses at least."""
-        return float(self.limits.least[0])
 
     def charges(self, attacked: bool = False) -> tuple[Floats, Floats]:
         """(L, q, S) and (q,): what columns of each label count, of limits of about one; the attack

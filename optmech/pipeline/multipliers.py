@@ -51,11 +51,9 @@ class Asked:
 
 
 def bounded(
-    asked: Asked,
-    clock: Clock,
-    labels: Labels | None = None,
+    asked: Asked, clock: Clock, labels: Labels | None = None,
     begun: tuple[Pool, Floats] | None = None,
-) -> tuple[Found, list[PieceProof]]:
+) -> tuple[Found, list[PieceProof]]:  # fmt: skip
     """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
     rests on limits on losses too."""
     factor = asked.factor
@@ -104,12 +102,9 @@ def bounded_by_limits(
 
 
 def proof_of(
-    asked: Asked,
-    found: Found,
-    forms: list[PieceProof],
-    labels: Labels | None = None,
+    asked: Asked, found: Found, forms: list[PieceProof], labels: Labels | None = None,
     extra: Sequence[PieceProof] = (),
-) -> Callable[[Floats], VarianceProof]:
+) -> Callable[[Floats], VarianceProof]:  # fmt: skip
     """What proves the bound, for whatever estimate of a design."""
     done = []
     for form, weight, free in zip(forms, found.weights, found.free, strict=True):

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.variance import PieceProof, facets
+from optmech.certificate.variance import PieceProof
+from optmech.certificate.variance_bound import facets
 from optmech.engines.information import Piece
 from optmech.engines.limited import Pool
 from optmech.engines.rays import needed

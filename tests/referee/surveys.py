@@ -18,6 +18,7 @@ import optmech as om
 from optmech.base.arrays import Floats
 
 GAP = 1e-2
+PEOPLE, SURVEYS, SIGMAS = 1_000, 20_000, 6.0
 
 
 def rays_of(logs: Floats) -> Floats:
@@ -44,7 +45,7 @@ def path_rays(logs: Floats) -> Floats:
     signs = np.array(list(itertools.product((True, False), repeat=n - 1)))
     up, down = np.diagonal(logs[1:, :-1]), -np.diagonal(logs[:-1, 1:])
     levels = np.cumsum(np.where(signs, up, down), axis=1)
-    return np.exp(np.hstack([np.zeros((len(signs), 1)), levels]))
+    return np.asarray(np.exp(np.hstack([np.zeros((len(signs), 1)), levels])))
 
 
 def level_rays(n: int, epsilon: float) -> Floats:
@@ -143,6 +144,25 @@ def instance(rng: np.random.Generator) -> tuple[om.Problem, Floats]:
     return om.Problem(prior, loss, objective=goal, constraints=constraints), rays  # type: ignore[arg-type]
 
 
+def simulated(design: om.Design, rng: np.random.Generator) -> Iterator[str]:
+    """What ``SURVEYS`` surveys of people drawn from the prior say of bias and variance."""
+    prior, count = design.problem.prior.weights, len(design.problem.observables)
+    # the estimate is linear in the counts
+    weights = np.array([design.estimate(np.eye(count)[o]).values for o in range(count)]).T
+    counts = rng.multinomial(PEOPLE, prior @ design.mechanism.matrix, size=SURVEYS)
+    values = counts / PEOPLE @ weights.T
+    survey = design.problem.statement.survey
+    assert survey is not None
+    off = values - survey.statistic @ prior
+    error = off.std(axis=0) / np.sqrt(SURVEYS)
+    if (np.abs(off.mean(axis=0)) > SIGMAS * error + 1e-9).any():
+        yield "the estimates of simulated surveys are biased"
+    squares = PEOPLE * (off**2).sum(axis=1)
+    away = abs(float(squares.mean()) - design.variance)
+    if away > SIGMAS * float(squares.std()) / np.sqrt(SURVEYS) + 1e-9:
+        yield f"simulated surveys vary by {squares.mean()}, and {design.variance} is stated"
+
+
 def judge(rng: np.random.Generator) -> Iterator[str]:
     problem, rays = instance(rng)
     survey = problem.statement.survey
@@ -169,6 +189,7 @@ def judge(rng: np.random.Generator) -> Iterator[str]:
         yield f"the variance {design.variance} is below the optimum {low - spread}"
     if design.variance_bound <= 0:
         yield "nothing was proved"
+    yield from simulated(design, rng)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "design.json"
         design.save(path)

@@ -52,7 +52,8 @@ from optmech_audit.numbers import (
     transposed,
 )
 from optmech_audit.places import LOSSES, NAMED, Places, compare, read_places
-from optmech_audit.variance import Limit, Proof, Survey, bound_of, figure, read_proof, read_survey
+from optmech_audit.variance import Limit, Proof, Survey, figure, read_proof, read_survey
+from optmech_audit.variance_bound import bound_of
 
 T = TypeVar("T")
 LARGEST_FLOAT = Fraction(2) ** 1023
@@ -280,7 +281,7 @@ class Statement:
 
     def limits(self) -> Iterator[Limit]:
         """What bounds on losses and on attacks say of columns, by labels and by guesses."""
-        for part in self.of(LossLimit | Distortion):  # type: ignore[arg-type]
+        for _, part in self.parts:
             if isinstance(part, LossLimit):
                 each, ones = part.prior is None, [ONE] * self.n
                 scale, table = part.prior or ones, list(map(list, transposed(part.loss)))

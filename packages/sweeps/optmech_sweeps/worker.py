@@ -117,10 +117,10 @@ def _solved(job: Job) -> Outcome:
     clock = Clock(job.profile.time_limit)
     problem, start = job.source.build(), _start(job.start)
     profile = clock.rest(job.profile)
-    if problem.mesh is None:
+    if problem.mesh is None and problem.statement.survey is None:
         design = search.solve(problem, profile=profile, start=start)
     else:
-        # a task about every point of a region, which nothing can start from
+        # a task about every point of a region, or of a statistic, which nothing can start from
         design = solve(problem, profile)
     content = design.document()
     _last = (hashlib.sha256(content).hexdigest(), design)

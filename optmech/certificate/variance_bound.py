@@ -1,0 +1,244 @@
+"""A lower bound of every mechanism's variance from multipliers, decided in whole numbers (theory:
+"A bound of every mechanism", "Pieces of the cone")."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import flint
+import numpy as np
+
+from optmech.base.arrays import Bools, Floats
+from optmech.certificate.variance import (
+    Dyadic,
+    Limit,
+    PieceProof,
+    Survey,
+    VarianceProof,
+    gram_of,
+    is_positive,
+    spread_of,
+)
+from optmech.exact.number import rounded_down
+
+
+def variance_bound(
+    survey: Survey, proof: VarianceProof, factors: Floats, limits: Sequence[Limit] = ()
+) -> float:
+    """What no mechanism's variance can be below, as the multipliers prove; -inf where they prove
+    nothing. ``factors`` (S, S) are at least what ratios of pairs may be, inf without a limit;
+    ``limits`` are of sums over reports."""
+    n = len(factors)
+    prior = proof.population
+    stated = survey.population
+    if stated is not None:
+        if not np.array_equal(stated, prior):
+            return -math.inf
+    elif sum(map(Fraction, prior.tolist()), Fraction()) != 1:
+        return -math.inf
+    given = _charged(proof.charges, limits)
+    if (prior < 0).any() or given is None:
+        return -math.inf
+    factor = np.full((n, n), np.inf)
+    factor[proof.pairs[:, 0], proof.pairs[:, 1]] = factors[tuple(proof.pairs.T)]
+    guessed = [
+        limit for limit, price in zip(limits, given, strict=True) if limit.guessed and price[0]
+    ]
+    if len(guessed) > 1 or not _covered(factor, proof.pieces, limits, guessed):
+        return -math.inf
+    gram, inverse = gram_of(survey), Dyadic.of(proof.inverse)
+    curve = inverse @ gram @ inverse.turned
+    for piece in proof.pieces:
+        prices = _prices(proof.prices, piece, limits, given)
+        if any(v < 0 and not w for v, w in zip(prices, prior.tolist(), strict=True)):
+            return -math.inf
+        outer = Dyadic.exactly([[v] for v in prices]) @ Dyadic.of(prior[None])
+        turned = Dyadic(outer.whole + outer.whole.transpose(), outer.bits + 1)
+        if not _holds(turned - curve, piece, factor, n, guessed[0] if guessed else None):
+            return -math.inf
+    value = 2 * (inverse @ gram).trace - sum(map(Fraction, proof.prices.tolist()), Fraction())
+    for limit, price in zip(limits, given, strict=True):
+        value += sum(price) * (limit.most if limit.guessed else -limit.most)
+    return rounded_down(value - spread_of(Dyadic.of(prior[None]), gram))
+
+
+def _charged(charges: Floats, limits: Sequence[Limit]) -> list[list[Fraction]] | None:
+    """The numbers >= 0 of every limit; all 0 where none are given, None where others are."""
+    counts = [limit.charges for limit in limits]
+    if not len(charges):
+        return [[Fraction()] * count for count in counts]
+    if len(charges) != sum(counts) or not np.isfinite(charges).all():
+        return None
+    ends = np.cumsum([0, *counts]).tolist()
+    exact = [max(Fraction(v), Fraction()) for v in charges.tolist()]
+    return [exact[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def _prices(
+    prices: Floats, piece: PieceProof, limits: Sequence[Limit], given: list[list[Fraction]]
+) -> list[Fraction]:
+    """λ of the columns of a piece: with what a label's loss costs, less what a guess misses."""
+    out = list(map(Fraction, prices.tolist()))
+    for limit, charge in zip(limits, given, strict=True):
+        k = piece.guess if limit.guessed else piece.label
+        if k is not None and any(charge):
+            sign = -1 if limit.guessed else 1
+            own = zip(limit.row(k), charge * (1 if limit.each else len(out)), strict=True)
+            out = [v + sign * a * y for v, (a, y) in zip(out, own, strict=True)]
+    return out
+
+
+def _covered(
+    factor: Floats, pieces: tuple[PieceProof, ...], limits: Sequence[Limit], guessed: list[Limit]
+) -> bool:
+    """Whether every column that counts lies in a piece: extreme rays, or all where guesses count,
+    of every label and every best guess."""
+    losses = [limit.table for limit in limits if not limit.guessed]
+    count = len(losses[0]) if losses else 0
+    if any(p.label is not None and not 0 <= p.label < count for p in pieces):
+        return False
+    guesses: Sequence[int | None] = range(len(guessed[0].table)) if guessed else [None]
+    if guessed and any(p.form not in ("cone", "empty") or p.guess not in guesses for p in pieces):
+        return False
+    if not guessed and any(p.form == "empty" for p in pieces):
+        return False
+    named = {k: tuple(table[k].tobytes() for table in losses) for k in range(count)}
+    plain = tuple(p for p in pieces if p.label is None)
+    kinds = set(named.values()) or {()}
+    for kind in kinds:
+        own = plain + tuple(p for p in pieces if p.label is not None and named[p.label] == kind)
+        for t in guesses:
+            if not complete(factor, tuple(p for p in own if t is None or p.guess == t)):
+                return False
+    return True
+
+
+def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:
+    """Whether every extreme ray of the columns lies in a piece. A proof of fewer is none."""
+    forms = {piece.form for piece in pieces}
+    n = len(factor)
+    if forms in ({"cone"}, {"empty"}):
+        return True
+    if forms == {"levels"}:
+        off = factor[~np.eye(n, dtype=bool)]
+        return n > 1 and np.isfinite(off[0]) and bool((off == off[0]).all()) and off[0] > 1
+    if forms != {"facet"}:
+        return False
+    listed = {piece.facet for piece in pieces if piece.facet is not None}
+    return any(wanted <= listed for s in range(n) if (wanted := facets(factor, s)))
+
+
+def facets(factor: Floats, s: int) -> set[tuple[int, int]]:
+    """The rows of a secret, both ways; one of them is tight at every extreme ray. Empty where there
+    are none of either way, as then it need not be so."""
+    to = [(s, j) for j in limited(factor)[s].nonzero()[0].tolist()]
+    back = [(i, s) for i in limited(factor)[:, s].nonzero()[0].tolist()]
+    return {*to, *back} if to and back else set()
+
+
+def limited(factor: Floats) -> Bools:
+    """Pairs of different secrets with a limit."""
+    return np.isfinite(factor) & ~np.eye(len(factor), dtype=bool)
+
+
+def _holds(
+    slack: Dyadic, piece: PieceProof, factor: Floats, n: int, guessed: Limit | None = None
+) -> bool:
+    """Whether the slack, less what the piece's products take, is positive semidefinite on it."""
+    if piece.guess is not None and guessed is not None:
+        return _holds_of_guess(slack, piece, factor, n, guessed)
+    size = n
+    if piece.form == "levels":
+        size = n + 1
+        level = factor[0, 1]
+        factor = np.pad(factor, (0, 1), constant_values=level)
+        factor[n] = 1.0
+    rows, weights = piece.rows, np.where(np.isfinite(piece.weight), piece.weight, 0.0)
+    i, j, k, m = rows.T
+    free = (i == m) & (j == k) if piece.form == "levels" else np.zeros(len(i), dtype=bool)
+    free &= (i == n) | (j == n)
+    used = (free | (weights > 0)) & np.isfinite(factor[i, j]) & np.isfinite(factor[k, m])
+    used &= (i != j) & (k != m)
+    i, j, k, m, weights = i[used], j[used], k[used], m[used], weights[used]
+    ones = np.ones(len(i))
+    # weight (f_ij v_j - v_i)(f_km v_m - v_k), twice
+    numbers = [Dyadic.of(np.atleast_2d(v)) for v in (weights, factor[i, j], factor[k, m], ones)]
+    weight, left, right, _ = (
+        [int(v) for v in own.whole.tolist()[0]] if len(i) else [] for own in numbers
+    )
+    a, b = (numbers[1].bits, numbers[2].bits) if len(i) else (0, 0)
+    bits = (numbers[0].bits if len(i) else 0) + a + b
+    table = [[0] * size for _ in range(size)]
+    for p, (w, f, g) in enumerate(zip(weight, left, right, strict=True)):
+        x, y, z, t = int(i[p]), int(j[p]), int(k[p]), int(m[p])
+        table[y][t] += w * f * g
+        table[y][z] -= w * f << b
+        table[x][t] -= w * g << a
+        table[x][z] += w << (a + b)
+    taken = Dyadic(flint.fmpz_mat(table), bits + 1)
+    taken = Dyadic(taken.whole + taken.whole.transpose(), taken.bits)
+    padded = slack
+    if size > n:
+        whole = slack.whole.tolist()
+        padded = Dyadic(flint.fmpz_mat([*([*row, 0] for row in whole), [0] * size]), slack.bits)
+    rest = padded - taken
+    if piece.facet is not None:
+        rest = _on_facet(rest, *piece.facet, float(factor[piece.facet]))
+    return is_positive(rest)
+
+
+def _holds_of_guess(
+    slack: Dyadic, piece: PieceProof, factor: Floats, n: int, guessed: Limit
+) -> bool:
+    rows, beside = _products(piece, factor, n, guessed)
+    if piece.form == "empty":
+        own = [[beside[k][k] * v for v in row] for k, row in enumerate(rows)]
+        return all(sum(column) < 0 for column in zip(*own, strict=True)) and bool(own)
+    if not rows:
+        return is_positive(slack)
+    basis = Dyadic.exactly(rows)
+    return is_positive(slack - (basis.turned @ Dyadic.exactly(beside) @ basis))
+
+
+def _products(
+    piece: PieceProof, factor: Floats, n: int, guessed: Limit
+) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+    """A and N of the rows of ratios, and of guesses that are no better than the piece's."""
+    assert piece.guess is not None
+    own, errors = guessed.row(piece.guess), guessed.table
+    places: dict[tuple[int, int], int] = {}
+    rows: list[list[Fraction]] = []
+    used: list[tuple[int, int, Fraction]] = []
+    for ends, weight in zip(piece.rows.tolist(), piece.weight.tolist(), strict=True):
+        both = []
+        for i, j in (ends[:2], ends[2:]):
+            row: list[Fraction] | None = None
+            if i == j and 0 <= i - n < len(errors):
+                row = [a - b for a, b in zip(guessed.row(i - n), own, strict=True)]
+            elif i != j and max(i, j) < n and np.isfinite(factor[i, j]):
+                row = [Fraction()] * n
+                row[i], row[j] = Fraction(-1), Fraction(float(factor[i, j]))
+            if row is not None:
+                if (i, j) not in places:
+                    places[i, j] = len(rows)
+                    rows.append(row)
+                both.append(places[i, j])
+        if len(both) == 2 and 0 < weight < math.inf:
+            used.append((both[0], both[1], Fraction(weight)))
+    table = [[Fraction()] * len(rows) for _ in rows]
+    for a, b, value in used:
+        table[a][b] += value / 2
+        table[b][a] += value / 2
+    return rows, table
+
+
+def _on_facet(form: Dyadic, i: int, j: int, factor: float) -> Dyadic:
+    """A form where v_i = f v_j."""
+    size = form.whole.nrows()
+    onto = np.delete(np.eye(size), i, axis=1)
+    onto[i, j - (j > i)] = factor
+    basis = Dyadic.of(onto)
+    return basis.turned @ form @ basis

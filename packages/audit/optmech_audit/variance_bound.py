@@ -1,0 +1,195 @@
+"""Of designs for statistics: a bound of every mechanism's variance, from multipliers of pieces
+of the cone of columns (theory, "A bound of every mechanism", "Pieces of the cone")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from optmech_audit.document import Matrix, Vector
+from optmech_audit.numbers import ONE, ZERO, Fault, need, paired
+from optmech_audit.variance import (
+    Dyadic,
+    Limit,
+    Piece,
+    Proof,
+    RowPair,
+    Survey,
+    dyadic,
+    is_positive,
+    spread,
+)
+
+
+def bound_of(
+    survey: Survey, proof: Proof, factor: Callable[[int, int], Fraction | None],
+    limits: list[Limit],
+) -> Fraction:  # fmt: skip
+    """What no mechanism's variance is below; ``factor`` is above the ratio of a limited pair.
+    Refused where the multipliers prove nothing."""
+    people, n = proof.population, len(proof.population)
+    if survey.population is not None:
+        need(people == survey.population, "the bound is of another population")
+    else:
+        need(sum(people, ZERO) == 1, "the population of the bound does not sum to one")
+    need(min(people) >= 0, "a population below zero")
+    known = {(i, j): f for i, j in proof.pairs if i != j and (f := factor(i, j)) is not None}
+    charged = charges_of(proof.charges, limits, n)
+    guesses = [limit for limit, price in charged if limit.guessed and price[0]]
+    need(len(guesses) <= 1, "two attacks are charged")
+    require_covered(known, proof.pieces, limits, guesses, n)
+    gram, inverse = dyadic(survey.gram), dyadic(proof.inverse)
+    curve = inverse.times(gram).times(inverse.turned)
+    for k, piece in enumerate(proof.pieces):
+        prices = list(proof.prices)
+        for limit, price in charged:
+            at = piece.guess if limit.guessed else piece.label
+            if at is not None and any(price):
+                sign = -1 if limit.guessed else 1
+                prices = [v + sign * a * y for v, a, y in
+                          zip(prices, limit.row(at), price, strict=True)]  # fmt: skip
+        need(all(w > 0 or v >= 0 for w, v in paired(people, prices)), "a price below zero")
+        halves = [[(a * q + b * w) / 2 for b, q in paired(prices, people)]
+                  for a, w in paired(prices, people)]  # fmt: skip
+        slack = dyadic(halves).less(curve)
+        guess = guesses[0] if guesses else None
+        need(holds(slack, piece, known, n, guess), f"the multipliers of piece {k} prove nothing")
+    value = 2 * inverse.times(gram).trace - sum(proof.prices, ZERO)
+    for limit, price in charged:
+        paid = sum(price, ZERO) if limit.each else price[0]
+        value += paid * (limit.most if limit.guessed else -limit.most)
+    return value - spread(people, survey.gram)
+
+
+def charges_of(given: Vector, limits: list[Limit], n: int) -> list[tuple[Limit, Vector]]:
+    """Every limit with what it counts of each secret; nothing where none are given."""
+    wanted = sum(n if limit.each else 1 for limit in limits)
+    need(len(given) in (0, wanted), "another number of charges")
+    left = [max(v, ZERO) for v in given] or [ZERO] * wanted
+    out = []
+    for limit in limits:
+        count = n if limit.each else 1
+        out.append((limit, left[:count] * (1 if limit.each else n)))
+        left = left[count:]
+    return out
+
+
+def require_covered(
+    known: dict[RowPair, Fraction], pieces: list[Piece], limits: list[Limit],
+    guesses: list[Limit], n: int,
+) -> None:  # fmt: skip
+    """Every column that counts lies in a piece: of every label's loss, and of every best guess,
+    where all columns count, and not only extreme ones."""
+    tables = [limit.table for limit in limits if not limit.guessed]
+    count = len(tables[0]) if tables else 0
+    need(all(p.label is None or p.label < count for p in pieces), "a label without a loss")
+    if guesses:
+        forms = ("cone", "empty")
+        need(all(p.form in forms and p.guess is not None for p in pieces), "a piece of no guess")
+    else:
+        need(all(p.form != "empty" for p in pieces), "a piece without columns")
+    losses = [[table[k] for table in tables] for k in range(count)]
+    for wanted in losses or [[]]:
+        for t in range(len(guesses[0].table)) if guesses else (None,):
+            own = [p for p in pieces if p.label is None or losses[p.label] == wanted]
+            require_complete(known, [p for p in own if t is None or p.guess == t], n)
+
+
+def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int) -> None:
+    """Every extreme ray of the columns lies in a piece: all of them in the whole cone; where one
+    factor holds for all pairs, each has two values; and on a limit of any secret, of either way,
+    where it has limits both ways."""
+    forms = {piece.form for piece in pieces}
+    need(len(forms) == 1, "pieces of several forms, or none")
+    if forms == {"levels"}:
+        values = set(known.values())
+        need(
+            len(known) == n * (n - 1) > 0 and len(values) == 1, "columns with more than two values"
+        )
+        need(min(values) > 1, "columns that are all alike")
+    if forms == {"facet"}:
+        listed = {piece.facet for piece in pieces}
+        for s in range(n):
+            to, back = ({pair for pair in known if pair[side] == s} for side in (0, 1))
+            if to and back and to | back <= listed:
+                return
+        raise Fault("limits of a secret are missing among the pieces")
+
+
+def holds(
+    slack: Dyadic, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit | None
+) -> bool:
+    """Whether the slack, less what products of limits take, is positive semidefinite there."""
+    if guess is not None:
+        if piece.form == "empty":
+            return max(guessed_sums(piece, known, n, guess)) < 0
+        return is_positive(slack.less(dyadic(guessed_products(piece, known, n, guess))))
+    factors, size = dict(known), n
+    if piece.form == "levels":
+        size, level = n + 1, next(iter(known.values()))
+        factors |= {(n, i): ONE for i in range(n)} | {(i, n): level for i in range(n)}
+    table = [[ZERO] * size for _ in range(size)]
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        free = piece.form == "levels" and (i, j) == (m, k) and n in (i, j)
+        f, g = factors.get((i, j)), factors.get((k, m))
+        if f is None or g is None or not (free or weight > 0):
+            continue
+        for a, x in ((j, f), (i, -ONE)):
+            for b, y in ((m, g), (k, -ONE)):
+                table[a][b] += weight * x * y
+    both = [[(table[a][b] + table[b][a]) / 2 for b in range(size)] for a in range(size)]
+    padded = [[*row, *[0] * (size - n)] for row in slack.rows] + [[0] * size] * (size - n)
+    rest = Dyadic(padded, slack.bits).less(dyadic(both))
+    if piece.facet is not None:
+        i, j = piece.facet
+        left = [s for s in range(size) if s != i]
+        onto = [[Fraction(s == t) for t in left] for s in range(size)]
+        onto[i][left.index(j)] = factors[piece.facet]
+        basis = dyadic(onto)
+        rest = basis.turned.times(rest).times(basis)
+    return is_positive(rest)
+
+
+def guessed_row(
+    ends: RowPair, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit
+) -> Vector | None:
+    """What is >= 0 of every column of a piece: of (i, j) the limit of a ratio; of (n + u, n + u)
+    that the guess u is no better than that of the piece."""
+    (i, j), best = ends, piece.guess
+    if i == j and 0 <= i - n < len(guess.table) and best is not None:
+        return [a - b for a, b in paired(guess.row(i - n), guess.row(best))]
+    if ends not in known:
+        return None
+    return [known[ends] * (s == j) - (s == i) for s in range(n)]
+
+
+def guessed_sums(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Vector:
+    """What weights of rows add up to; where that is below 0 everywhere there is no column."""
+    sums = [ZERO] * n
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        row = guessed_row((i, j), piece, known, n, guess) if (i, j) == (k, m) else None
+        if row is not None and weight > 0:
+            sums = [a + weight * b for a, b in paired(sums, row)]
+    return sums
+
+
+def guessed_products(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Matrix:
+    """What products of those rows take."""
+    # of every row the sum of what it is multiplied with
+    rows: dict[RowPair, Vector | None] = {}
+    beside: dict[RowPair, Vector] = {}
+    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
+        for ends in ((i, j), (k, m)):
+            if ends not in rows:
+                rows[ends] = guessed_row(ends, piece, known, n, guess)
+        other = rows[k, m]
+        if rows[i, j] is None or other is None or not weight > 0:
+            continue
+        own = beside.setdefault((i, j), [ZERO] * n)
+        beside[i, j] = [a + weight * b if b else a for a, b in paired(own, other)]
+    table = [[ZERO] * n for _ in range(n)]
+    for ends, own in beside.items():
+        for a, x in enumerate(rows[ends] or []):
+            if x:
+                table[a] = [v + x * y if y else v for v, y in paired(table[a], own)]
+    return [[(table[a][b] + table[b][a]) / 2 for b in range(n)] for a in range(n)]
