@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIBLINGS := $(wildcard packages/*)
 
-.PHONY: setup demo test benchmarks lint wheel docs axe proofs check clean
+.PHONY: setup demo test fast benchmarks lint wheel docs axe proofs check clean
 
 setup: .venv/installed
 
@@ -12,6 +12,10 @@ demo: .venv/installed
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# What takes a moment each, in two minutes: to be run while one works (CONTRIBUTING.md, "Slow tests").
+fast: .venv/installed
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 # Every benchmark in a short form, on stand-ins where the data are not at hand (docs/data.md).
 benchmarks: .venv/installed

@@ -13,6 +13,7 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
+from optmech.exact.number import from_above, from_below
 
 E = om.distances.euclidean()
 PLACES = om.Domain(range(3), [[0, 0], [1, 1], [2, 1]])
@@ -157,9 +158,10 @@ def test_the_check_of_a_packed_mesh_says_what_its_gap_is_about(
     om.pack(DESIGN, tmp_path / "m.omm", bits=16, max_loss="50 %")
     report = om.devices.check_packed(tmp_path / "m.omm", DESIGN)
     first, second, *_ = report.notes
-    assert first.startswith(f"the gap of {report.gap:.2g} is to {DESIGN.bound:.6g}, proved for all")
+    gap, bound = from_above(report.gap, 2), from_below(DESIGN.bound)
+    assert first.startswith(f"the gap of {gap} is to {bound}, proved for all")
     total = (report.loss - DESIGN.lower_bound) / report.loss
-    assert f"{DESIGN.lower_bound:.6g} holds for every mechanism" in second
+    assert f"{from_below(DESIGN.lower_bound)} holds for every mechanism" in second
     assert f"at most {total:.2g} of itself above it" in second
     assert main(["check", str(tmp_path / "m.omm"), str(tmp_path / "d.json")]) == 0
     said = capsys.readouterr()

@@ -58,6 +58,8 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "Network.write": lambda x: om.Mesh.line(0, 1, 2).write(x),
     "devices.Earth.load": om.devices.Earth.load,
     "devices.Earth.save": lambda x: om.devices.Earth.of(1).save(x),
+    "noise.RadialNoise.load": om.noise.RadialNoise.load,
+    "noise.RadialNoise.save": lambda x: om.noise.radial(2, 0.1, 3, cells=2, gap=0.5).save(x),
     "noise.RealNoise.load": om.noise.RealNoise.load,
     "noise.RealNoise.save": lambda x: om.noise.real(1, "1e-3", cells=2).save(x),
     "noise.Release.save": lambda x: om.noise.histogram(1).save(x),

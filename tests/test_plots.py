@@ -11,6 +11,7 @@ import pytest
 
 import optmech as om
 from optmech import plots
+from optmech.exact.number import from_below
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -41,8 +42,8 @@ def test_the_caption_has_the_numbers(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     plots.mechanism_picture(om.solve(om.load_problem("differential")), path)
     text = path.read_text(encoding="utf-8")
-    for words in ("loss 0.75", "lower bound 0.75", "ε = 1.09861"):
-        assert f"<!-- {words}" in text or words in text
+    for words in ("loss 0.75", r"lower bound 0.7(5|4999\d\d?)", "ε = 1.09861"):
+        assert re.search(words, text)
 
 
 def test_labels_are_not_taken_for_mathematics(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_the_field_of_a_design_for_every_point(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     plots.region_picture(design, path)
     text = path.read_text(encoding="utf-8")
-    assert f"loss {design.loss:.6g}, bound on this mesh {design.bound:.6g}" in text
+    assert f"loss {design.loss:.6g}, bound on this mesh {from_below(design.bound)}" in text
     with pytest.raises(om.ProblemError, match="no region"):
         plots.field(om.solve(om.load_problem("metric")))
     with pytest.raises(om.ProblemError, match="there is no 'z'"):

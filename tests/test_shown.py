@@ -47,7 +47,8 @@ def test_leakage_at_a_loss_of_a_quarter_in_closed_form() -> None:
         constraints=[om.LossBound(0.25)],
     )
     design = om.solve(problem)
-    assert "leakage 0.75, lower bound 0.75, loss 0.25," in repr(design)
+    # the bound is below by rounding, and never shown above what is proved
+    assert re.search(r"leakage 0.75, lower bound 0.7(5|49999), loss 0.25,", repr(design))
 
 
 def test_posteriors_are_shown_as_numbers_with_few_digits() -> None:

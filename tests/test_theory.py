@@ -51,7 +51,7 @@ NOTHING_CLAIMED = {
         "Grid Grid.geographic Grid.frame mechanisms.rounded_degrees"
     ),
     "limits of a size, of a search or of a file": (
-        "Profile.gap Profile.with_limits exchange.read_osm regions.quadrisect "
+        "Profile.gap Profile.with_limits exchange.read_osm observables.quadrisect "
         "mechanisms.dense_areas"
     ),
     "gaps and intervals of time": (

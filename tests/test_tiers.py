@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,15 @@ ROOT = Path(__file__).parents[1]
 NAMES = SLOW.read_text(encoding="utf-8").split()
 
 
+@functools.cache
+def statements(file: str) -> list[ast.stmt]:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+
+
 def test_every_name_is_a_test() -> None:
     for name in NAMES:
         file, *inner = name.split("::")
-        body: list[ast.stmt] = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        body = statements(file)
         for part in inner:
             found = [
                 node
@@ -37,8 +43,8 @@ def test_each_of_them_is_marked(request: pytest.FixtureRequest) -> None:
 def test_what_pytest_prints() -> None:
     printed = [
         "1.20s call     tests/a/test_b.py::test_one[x-y]",
-        "0.40s call     tests/a/test_b.py::test_two",
-        "3.00s setup    tests/test_c.py::test_three",
+        "0.10s call     tests/a/test_b.py::test_two",
+        "0.90s setup    tests/test_c.py::test_three",
         "9.00s setup    tests/test_d.py::Test::test_four[0]",
         "2.00s call     tests/test_d.py::Test::test_five",
         "2.00s teardown tests/test_c.py::test_three",

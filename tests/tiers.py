@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SLOW = Path(__file__).with_name("slow.txt")
-TEST, FIXTURE = 0.5, 4.0
+TEST, FIXTURE = 0.15, 1.0
 """Seconds from which a test is slow, and from which the fixtures of a file are."""
 _LINE = re.compile(r"([\d.]+)s (setup|call) +(((?:packages/\w+/)?tests/[\w/]+\.py)::[\w:]+)")
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from optmech.designs.design import Design, OuterProof, unit_after
 from optmech.designs.facts import Aim, Among, Facts, facts_of, infeasible_among
+from optmech.designs.promise import Promise
 from optmech.exact.number import from_above, from_below
 from optmech.problem import Problem
 
@@ -161,8 +162,12 @@ def planar_laplace(design: Design) -> float | None:
     """The mean distance of a report by planar Laplace noise, whose density falls as e^(-ε d), with
     the promise of a design at every point of a region: 2/ε. None where the loss of the design is
     no such distance."""
-    promise, problem = design.promise, design.problem
-    measure, mesh = promise.measure, design.mesh
+    return laplace_of(design.problem, design.promise)
+
+
+def laplace_of(problem: Problem, promise: Promise) -> float | None:
+    """As ``planar_laplace``, of a problem before it is solved, and what designs for it promise."""
+    measure, mesh = promise.measure, problem.mesh
     if promise.scope != "every point" or not promise.epsilon or measure is None or mesh is None:
         return None
     plain = measure.course in ("straight", "great circle") and problem.objective == "expected_loss"

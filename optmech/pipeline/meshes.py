@@ -248,6 +248,8 @@ def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     clock.report("now a lower bound for every mechanism, on this mesh or not")
     first, most = counts_of(problem)
     if most:
+        if profile.resolution:
+            first = most = min(profile.resolution, len(problem.secrets))
         return bound_by_cells(problem, profile, clock, first, most)
     outer = over_places(problem)
     left = clock.remaining()

@@ -72,7 +72,8 @@ class Profile(ReadOnly):
     device: str = ""
     resolution: int = 0
     """Cells of the secrets that prove the bound, with a mechanism from a mesh of the plane, or from
-    four times as many landmarks; 0 for the whole program."""
+    four times as many landmarks; 0 for the whole program. At every point of a region, the cells of
+    the lower bound for every mechanism; 0 for as many as help."""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

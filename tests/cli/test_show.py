@@ -14,6 +14,7 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
+from optmech.exact.number import from_below
 
 LN2 = math.log(2)
 
@@ -186,7 +187,7 @@ def test_losses_have_their_units_and_shares_their_direction(
     assert lines["status"] == "optimal: the least possible"
     assert lines["loss"] == f"{found.loss:.6g} km"
     why = "no mechanism with these reports that keeps the constraint can have less"
-    least = f"{found.lower_bound:.6g} km ({why})"
+    least = f"{from_below(found.lower_bound)} km ({why})"
     assert " ".join(shown.split()).count(f"lower bound {least}") == 1
     assert main(["pack", str(design), "-o", str(packed)]) == 0
     told = capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -180,18 +181,29 @@ SAME: dict[str, om.Constraint] = {
 }
 
 
+@functools.cache
+def limited(q: str, worst: bool, constraint: om.Constraint | None, folder: Path) -> om.Design:
+    """A loss bound, alone or beside another constraint."""
+    two = om.Prior.uniform(om.Domain("ab"))
+    loss, own = np.array([[0.0, 1, 2], [1, 0, 2]]), np.array([[1.0, 0, 2], [0, 1, 2]])
+    bound = om.LossBound(q, own, worst_case=worst)
+    both = [bound] if constraint is None else [constraint, bound]
+    return verify(om.Problem(two, loss, om.Domain("xyz"), constraints=both), folder / "d.json")
+
+
 @pytest.mark.parametrize("constraint", SAME.values(), ids=SAME)
 @pytest.mark.parametrize(("q", "worst"), [("0.5", True), ("0", False)])
 def test_equal_distributions_ask_for_nothing(
-    constraint: om.Constraint, worst: bool, q: str, tmp_path: Path
+    constraint: om.Constraint,
+    worst: bool,
+    q: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """The optimum is that without the constraint, or there is none in both."""
-    two = om.Prior.uniform(om.Domain("ab"))
-    loss, limited = np.array([[0.0, 1, 2], [1, 0, 2]]), np.array([[1.0, 0, 2], [0, 1, 2]])
-    bound = om.LossBound(q, limited, worst_case=worst)
     designs = [
-        verify(om.Problem(two, loss, om.Domain("xyz"), constraints=both), tmp_path / "d.json")
-        for both in ([bound], [constraint, bound])
+        limited(q, worst, None, tmp_path_factory.getbasetemp()),
+        limited(q, worst, constraint, tmp_path),
     ]
     assert designs[0].status == designs[1].status
     if designs[0].exact is not None:

@@ -46,6 +46,10 @@ _UNMEASURED = (
     "the time did not suffice to measure what was promised, nor the best attack: optmech show and "
     "optmech attack do so"
 )
+_CLOSER = (
+    "optmech solve --bound proves a closer lower bound, by as many cells as help: it takes longer "
+    "than the rest"
+)
 
 
 ARGUMENTS = {
@@ -58,6 +62,8 @@ ARGUMENTS = {
         "or landmarks (0: the whole program; default: before it where that takes long, instead of "
         "it where that does not fit)"
     ),
+    "--bound": "at every point of a region: the closest lower bound for every mechanism, which "
+    "takes longer than the mechanism itself",
     "-o --output OUT": "write the design to this file (-: standard output)",
     "--picture PNG": "draw the mechanism to this file",
     "--report HTML": option(
@@ -75,6 +81,16 @@ def run(args: Namespace) -> Answer:
 
     file, profile = asked(args)
     _check_outputs(args, file)
+    if args.bound:
+        if file.problem.mesh is None:
+            raise ProblemError(
+                "is of designs that are private at every point: of others the bound is always made",
+                where="--bound",
+                remedy="Leave it out",
+            )
+        profile = profile.at_resolution(0)
+    if not args.quiet:
+        _tell_before(file.problem)
     with showing(args.gap or profile.gap, args.quiet) as progress:
         design = solve(
             file.problem,
@@ -98,6 +114,19 @@ def run(args: Namespace) -> Answer:
         args.picture = None
     files = {"output": "design", "picture": "picture", "page": "report"}
     return delivery.answer(file, profile.name, files)
+
+
+def _tell_before(problem: Problem) -> None:
+    """What there is at once, and what a search may buy."""
+    from optmech.designs.promise import promise_of
+    from optmech.designs.sentences import laplace_of
+    from optmech.show.words import loss_unit
+
+    if (found := laplace_of(problem, promise_of(problem, None))) is not None:
+        note(
+            f"planar Laplace with the same promise, which needs no search, errs by {found:.4g}"
+            f"{loss_unit(problem)}: how much less a design for this prior does follows"
+        )
 
 
 def asked(args: Namespace) -> tuple[ProblemFile, Profile]:
@@ -189,7 +218,12 @@ class Delivery:
             error = InfeasibleError(f"infeasible: {design.reason}", where=where, remedy=remedy)
         shown = _shown(design, file.title, profile, attack, measured)
         status = 0 if design.verified else 1
-        notes = [*_notes(design), *([_UNMEASURED] if self.found and not measuring else [])]
+        coarse = getattr(self.args, "bound", True) is False and _coarse(design)
+        notes = [
+            *_notes(design),
+            *([_CLOSER] if coarse else []),
+            *([_UNMEASURED] if self.found and not measuring else []),
+        ]
         return Answer(values, shown, files, notes, status=status, error=error)
 
     def in_time(self) -> bool:
@@ -200,6 +234,14 @@ class Delivery:
         from optmech.pipeline.sizes import measuring_seconds
 
         return measuring_seconds(self.design.problem.statement) <= max(left, _INSTANT)
+
+
+def _coarse(design: Design) -> bool:
+    """Whether the bound of every mechanism is by fewer cells than there are places."""
+    from optmech.designs.facts import facts_of
+
+    cells = facts_of(design.problem, design).cells if design.mesh is not None else None
+    return cells is not None and cells < len(design.problem.secrets)
 
 
 def attack_on(design: Design) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from optmech_audit.noise import Noise, PowerNoise
 from optmech_audit.numbers import Fault
 from optmech_audit.packed import PACKED, judge_packed
 from optmech_audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
+from optmech_audit.radial import RadialNoise
 from optmech_audit.regions import judge_region
 from optmech_audit.shaped import ShapedNoise
 
@@ -37,6 +38,8 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if body["format"] == NOISE:
             if "curve" in body:
                 return ShapedNoise(body).check()
+            if "dimension" in body:
+                return RadialNoise(body).check()
             if "norm" in body:
                 return PlanarNoise(body).check()
             powers = "renyi" in body or "zcdp" in body

@@ -26,7 +26,10 @@ ARGUMENTS = {
         "0:0,1:1,2:4, or 'convex 0:0,1:1,2:4,3:9' of a convex loss (default: absolute)"
     ),
     "--width W": "noise up to W costs nothing (loss threshold)",
-    "--dimensions D:int=1": "2 for pairs of numbers (default: 1)",
+    "--dimensions D:int=1": (
+        "2 for pairs of whole numbers, with --real 2 or 3 for points of the plane or of space "
+        "(default: 1)"
+    ),
     "--norm NORM": "the norm of changes of a pair: l1, l2 or linf (default: l1)",
     "--loss-norm NORM": "the norm of noise that costs (default: the same)",
     "--for-releases K:int=1": (
@@ -114,6 +117,13 @@ def _best(args: Namespace) -> Any:
     if args.epsilon is None:
         raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
     promise = (args.epsilon, args.delta)
+    if args.real and args.dimensions != 1:
+        given = {"--for-releases": several, "--width": args.width, "--loss-norm": args.loss_norm}
+        _require_none("does not go with points", given)
+        if args.norm not in (None, "l2"):
+            raise ProblemError("is not l2, which points have", where="--norm", remedy="Give l2")
+        del asked["width"]
+        return noise.radial(*promise, args.dimensions, **asked)
     if args.dimensions not in (1, 2):
         raise ProblemError("is neither 1 nor 2", where="--dimensions", remedy="Give 1 or 2")
     if args.dimensions == 2:

@@ -62,6 +62,8 @@ def others() -> dict[str, bytes]:
         "sides": om.noise.optimal(1, 0.01, support=(-9, 9), loss=("absolute", [0, 3])),
         "curve": om.noise.optimal(curve=[(0, 0.2), (1, 0.05)], loss="square"),
         "real curve": real(curve=[(0, 0.25), (1, 0.05)], cells=4),
+        "points": om.noise.radial(2, 0.05, cells=2, gap=0.5),
+        "points of space": om.noise.radial(2, 0.1, 3, cells=2, gap=0.5, loss="absolute"),
         "rounded": om.noise.optimal(1, "1/20", sensitivity=4000, gap=0.05),
     }
     return {name: design.document() for name, design in made.items()}

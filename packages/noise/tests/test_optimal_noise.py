@@ -372,7 +372,7 @@ def test_a_dear_flat_end_without_epsilon_is_left_as_far_as_delta_allows(
 
 
 def test_flat_noise_without_epsilon_is_refused_where_it_is_too_wide() -> None:
-    with pytest.raises(om.TooLargeError, match="epsilon"):
+    with pytest.raises(om.errors.TooLargeError, match="epsilon"):
         om.noise.optimal(0, 1e-12, loss=[1, 2, 2])
 
 

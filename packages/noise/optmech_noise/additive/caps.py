@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import flint
@@ -26,9 +27,10 @@ from optmech.errors import ProblemError
 from optmech_noise.additive.spheres import PRECISION, Ball, ball, growing, half
 
 DEPTH_BITS = 30
+MOST_CAPS, MOST_WEIGHTS, MOST_NODES = 256, 40_000, 4000
 MOST_PIECES = 60_000
 """Of which a bound is proved."""
-_DEEPEST = 24
+_DEEPEST = 48
 _ONE = 1 << DEPTH_BITS
 
 
@@ -232,7 +234,7 @@ class _Bound:
 
     def _value(self, r: Ball, near: list[_Near], start: Fraction) -> Ball:
         """C at a place."""
-        total, node = flint.arb(0), math.floor(start)
+        total, node, nodes = flint.arb(0), math.floor(start), self._nodes(r)
         for table, gains, harms in near:
             s = table.cap.shift
             if gains:
@@ -244,7 +246,7 @@ class _Bound:
                 # E max(0, R² - ρ²)
                 above = (end * end - r * r - s * s) * share + 2 * r * s * mean
                 for k in range(harms[1], harms[0] - 1, -1):
-                    within = self._within(r, s, k)
+                    within = nodes(s, k)
                     inner = (k * k - r * r - s * s) * within[0] + 2 * r * s * within[1]
                     lost -= table.slope(k) * (above - inner)
                     above = inner
@@ -253,7 +255,7 @@ class _Bound:
 
     def _slope(self, r: Ball, near: list[_Near], start: Fraction) -> Ball:
         """The derivative of C on a piece."""
-        total, node = flint.arb(0), math.floor(start)
+        total, node, nodes = flint.arb(0), math.floor(start), self._nodes(r)
         for table, gains, harms in near:
             s = table.cap.shift
             if gains:
@@ -265,16 +267,21 @@ class _Bound:
                 before, above = table.slope(harms[1]), -2 * r * share + 2 * s * mean
                 lost -= before * above
                 for k in range(harms[1], harms[0], -1):
-                    within = self._within(r, s, k)
+                    within = nodes(s, k)
                     after = table.slope(k - 1)
                     lost += (before - after) * (-2 * r * within[0] + 2 * s * within[1])
                     before = after
                 total -= self.power * lost
         return self.degree * r ** (self.degree - 1) + total / self.unit
 
-    def _within(self, r: Ball, s: int, node: int) -> tuple[Ball, Ball]:
-        """``half`` of what lies within a node's radius."""
-        return half(self.dimension, (node - r + s) * (node + r - s) / (2 * r * s))
+    def _nodes(self, r: Ball) -> Callable[[int, int], tuple[Ball, Ball]]:
+        """``half`` of what lies within a node's radius, by shift and node."""
+
+        @cache
+        def within(s: int, node: int) -> tuple[Ball, Ball]:
+            return half(self.dimension, (node - r + s) * (node + r - s) / (2 * r * s))
+
+        return within
 
 
 @lru_cache(maxsize=16)

@@ -32,6 +32,8 @@ from optmech_noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, 
 from optmech_noise.additive.pairs import MOST_EXPONENT
 from optmech_noise.additive.planar import PlanarMultipliers, PlanarNoise, shape_of
 from optmech_noise.additive.planar_law import PlanarLaw, PlanarLoss, shifts_within
+from optmech_noise.additive.radial import RadialNoise
+from optmech_noise.additive.radial_file import RADIAL
 from optmech_noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.additive.result import ProvedNoise
@@ -92,6 +94,8 @@ class _Bound(NamedTuple):
 
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
+    if isinstance(design, RadialNoise):
+        return design.enclosed(RADIAL.write(design))
     if isinstance(design, CurveNoise):
         return design.enclosed(_shaped(isinstance(design, CellNoise)).write(design))
     norm = getattr(design, "norm", None)
@@ -101,6 +105,8 @@ def encode(design: ProvedNoise) -> dict[str, Any]:
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
+    if "dimension" in body:
+        return opened(RADIAL, body, where)
     if "curve" in body:
         return opened(_shaped("cells" in body), body, where)
     powers = "renyi" in body or "zcdp" in body
@@ -491,6 +497,8 @@ def sampled(path: str, text: str, count: int, seed: int | None) -> list[Hashable
     """The number that a text states, or as many as the noise in a file is for, with noise,
     ``count`` times. Raises what ``ProvedNoise.load`` raises, and ProblemError without them."""
     design = ProvedNoise.load(path)
+    if isinstance(design, RadialNoise):
+        return list(design.release(text.split(","), count, seed=seed))
     if isinstance(design, CellNoise) and not isinstance(design, RoundedNoise):
         released: Any = design.release(text, count, seed=seed)
         return list(map(float, released))
