@@ -141,15 +141,19 @@ def radial(
         settled = before.loss - best.loss <= _SETTLED * gap * best.loss
         if settled and first >= _SURE * float(rate):
             break
-    for nodes in _NODES:
-        if nodes > _NODES[0] and nodes * wide > _MOST_NODES:
-            break
+    wanted = 0.0
+    counts = [nodes for nodes in _NODES if nodes == _NODES[0] or nodes * wide <= _MOST_NODES]
+    for nodes in counts:
+        if nodes < wanted:
+            continue
         tests = _tests(made, wide, nodes)
         tried = replace(best, multipliers=tests)
         best = tried if tried.exact_bound > best.exact_bound else best
         say(f"{nodes} nodes: gap {best.gap:.2g}")
         if best.gap <= gap:
             break
+        # it falls with their number, nearly
+        wanted = min(0.8 * nodes * best.gap / max(gap, 1e-3), counts[-1])
     return replace(best, seconds=time.perf_counter() - started).require_private()
 
 
@@ -312,7 +316,7 @@ class _Tests:
         matrix = self.at(grid)
         first = np.flatnonzero((grid * _COARSE % 1 == 0) | (grid < 0.02))
         looked, seen = grid[first], matrix[first]
-        best: tuple[float, Any] = (0.0, None)
+        best: tuple[Floats, float, float] | None = None
         for _ in range(_ROUNDS):
             plain = [np.ones((len(looked), 1)), sp.csr_array((len(looked), shifts)), -seen]
             rows = sp.csr_array(sp.vstack([sp.hstack(plain), limits]))
@@ -333,14 +337,15 @@ class _Tests:
             worst = found.argmin(axis=1)[:, None]
             some, others = (np.take_along_axis(v, worst, 1)[:, 0] for v in (some, found))
             least = min(low.min(), others.min(initial=np.inf))
-            if x[0] + least - limit > best[0]:
-                best = float(x[0] + least - limit), (weights, float(x[0] + least))
+            value = float(x[0] + least - limit)
+            if value > (0.0 if best is None else best[2]):
+                best = weights, float(x[0] + least), value
             missed = others < -_MISSED * slack
             if not missed.any():
                 break
             looked = np.append(looked, some[missed])
             seen = sp.vstack([seen, self.at(some[missed])])
-        return None if best[1] is None else self._proved(*best[1], best[0])
+        return None if best is None else self._proved(*best)
 
     def _about(self, near: Ints) -> Floats:
         """Places from the one before to the one after."""
