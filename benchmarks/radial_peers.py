@@ -1,7 +1,7 @@
 """Noise for points of the plane beside Gaussian noise and densities exp(-(r/s)^k).
 
-``python benchmarks/radial_peers.py``. The l2 mechanism is k = 1 (Joseph and others, ICML 2025). What
-is revealed by a density that falls outwards is one integral over its levels, here in floats.
+``python benchmarks/radial_peers.py``. The l2 mechanism is k = 1 (Joseph and others, ICML 2025).
+What is revealed by a density that falls outwards is one integral over its levels, here in floats.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from optmech_noise.baselines import gaussian_scale
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import optmech as om
-from optmech_noise.baselines import gaussian_scale
 
 CASES = ((1.0, 1e-5), (3.0, 1e-5), (5.0, 1e-5))
 SHAPES = np.arange(0.4, 2.01, 0.1)
