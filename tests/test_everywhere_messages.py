@@ -162,7 +162,7 @@ def test_the_check_of_a_packed_mesh_says_what_its_gap_is_about(
     assert first.startswith(f"the gap of {gap} is to {bound}, proved for all")
     total = (report.loss - DESIGN.lower_bound) / report.loss
     assert f"{from_below(DESIGN.lower_bound)} holds for every mechanism" in second
-    assert f"at most {total:.2g} of itself above it" in second
+    assert f"at most {from_above(total, 2)} of itself above it" in second
     assert main(["check", str(tmp_path / "m.omm"), str(tmp_path / "d.json")]) == 0
     said = capsys.readouterr()
     assert "the gap of" in said.out + said.err

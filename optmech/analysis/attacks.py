@@ -20,6 +20,7 @@ from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.arguments import one_of, probability, whole
+from optmech.exact.number import from_below
 from optmech.exact.rounding import UNIT
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate as distance_matrix
@@ -220,7 +221,8 @@ def minimax(
         bound = max(bound, _proved(m, weights, distances, over))
     if not _solved(best, bound):
         raise SolverError(
-            f"the best strategy found has value {best:.9g}, and only {bound:.9g} is proved",
+            f"the best strategy found has value {best:.9g}, and only "
+            f"{from_below(bound, 9)} is proved",
             where=f"minimax over {over}",
             remedy="Use a coarser domain, or attacks.optimal_attack or prior_free, which are exact",
         )

@@ -12,6 +12,7 @@ from scipy.spatial import KDTree
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labels import coordinate_names, few, own_labels
+from optmech.base.numerals import float_of_text
 from optmech.errors import ProblemError, moved
 from optmech.reading.tables import Table, opened_table
 from optmech.spaces.domain import Domain
@@ -103,7 +104,7 @@ def read_counts(path: str | Path, observables: Domain, report: str | None = None
 
 def _count(text: str, row: int, path: str | Path) -> float:
     try:
-        return float(text)
+        return float_of_text(text)
     except ValueError:
         raise ProblemError(f"data row {row} has no usable count", where=path) from None
 

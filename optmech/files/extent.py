@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Bools, Floats, Ints, unwrapped
+from optmech.base.numerals import float_of_text
 from optmech.errors import ProblemError
 from optmech.reading.columns import read_columns
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
@@ -107,7 +108,7 @@ def bounds_of(text: str, degrees: bool | None) -> Box:
     180 degrees. Raises ProblemError on what is none."""
     remedy = "Give west,south,east,north, as -74.1,40.6,-73.9,40.9"
     try:
-        west, south, east, north = (float(word) for word in text.split(","))
+        west, south, east, north = (float_of_text(word) for word in text.split(","))
     except ValueError:
         raise ProblemError(f"{text[:60]!r} is no box", where="bounds", remedy=remedy) from None
     if degrees and east < west:

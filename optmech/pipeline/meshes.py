@@ -35,6 +35,7 @@ from optmech.designs.outer import (
     over_places,
 )
 from optmech.engines import cones, pairs
+from optmech.exact.number import from_below
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
 from optmech.pipeline.networks import MESH_TIME, by_edges
@@ -159,7 +160,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     )
 
     def stop(point: cones.ConePoint, program: str = "") -> bool:
-        least = f"bound on this mesh {point.bound:.6g}"
+        least = f"bound on this mesh {from_below(point.bound)}"
         found = f"loss {point.value:.6g}, {least}, gap {point.gap:.1e}"
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"
@@ -316,7 +317,7 @@ def bound_by_cells(
         made = own
         if found[1] > best[1] or best[0] is None:
             best = found
-        clock.report(f"bound from {made:,} cells: no mechanism below {best[1]:.6g}")
+        clock.report(f"bound from {made:,} cells: no mechanism below {from_below(best[1])}")
         if count >= most:
             break
         left = _SHARE * clock.remaining() / (time.monotonic() - begun)
@@ -354,7 +355,9 @@ def _proved(problem: Problem, profile: Profile, clock: Clock, cells: Ints) -> Ou
 
     def stop(point: cones.ConePoint) -> bool:
         bound = max(point.bound, trivial_bound(statement))
-        clock.report(f"{count:,} cells, step {point.iterations}: no mechanism below {bound:.6g}")
+        clock.report(
+            f"{count:,} cells, step {point.iterations}: no mechanism below {from_below(bound)}"
+        )
         return clock.remaining() <= prepared
 
     middles = middles_of(problem, cells)

@@ -15,9 +15,8 @@ from optmech.engines.information import Found, Search
 from optmech.engines.limited import Pool
 from optmech.engines.rays import Rays, needed
 from optmech.errors import SolverError
-from optmech.pipeline.guesses import by_guess
 from optmech.pipeline.labels import Labels
-from optmech.pipeline.pieces import by_label, cone, levels, on_facets
+from optmech.pipeline.pieces import by_guess, by_label, cone, levels, on_facets
 from optmech.pipeline.session import Clock
 
 TIGHT = 1e-5

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.analysis.counts import read_counts
 from optmech.base.numerals import float_of_text, fraction_of_text, int_of_text
 from optmech.cli.main import main
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.number import parse_exact, parse_signed
+from optmech.files.extent import bounds_of
 from optmech.reading.columns import read_columns, read_rows
 from optmech.spaces.labels import find_label
 from optmech.spaces.mesh.triangulation import rational
@@ -159,3 +161,18 @@ def test_a_cell_too_long_is_said_with_its_row_and_column(tmp_path: Path) -> None
     path.write_text("1,2\n3,4" + "0" * most + "\n")
     with pytest.raises(ProblemError, match=r"row 2 \(line 2\) .* in column 2"):
         read_rows(path)
+
+
+def test_boxes_and_counts_take_numerals(tmp_path: Path) -> None:
+    """What the command line has as texts, and tables of reports."""
+    assert bounds_of("-74.1,40.6,-73.9,40.9", True)[0] == -74.1
+    with pytest.raises(ProblemError, match="is no box"):
+        bounds_of("-7_4.1,40.6,-73.9,40.9", True)
+    path, places = tmp_path / "reports.csv", om.Domain(["a", "b"])
+    for text, sound in (("10", True), ("1_0", False)):
+        path.write_text(f"observable,count\na,{text}\nb,2\n")
+        if sound:
+            assert read_counts(path, places).tolist() == [10, 2]
+        else:
+            with pytest.raises(ProblemError, match="no usable count"):
+                read_counts(path, places)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from optmech.cli.inputs import INPUT, read_solved, require_seed
 from optmech.cli.output import Answer, Facts, Grid, claim_outputs, named, number
+from optmech.exact.number import from_above
 
 if TYPE_CHECKING:
     from optmech.analysis.surveys import Estimate
@@ -60,7 +61,7 @@ def run(args: Namespace) -> Answer:
         columns |= {"lower": found.lower, "upper": found.upper}
     facts = {
         "reports": number(found.reports),
-        "no prior is likelier by more than": f"{found.gap:.3g} nats per report",
+        "no prior is likelier by more than": f"{from_above(found.gap, 3)} nats per report",
     }
     surveyed = design is not None and design.certificate.multipliers.variance is not None
     stated = design.estimate(counts) if design is not None and surveyed else None

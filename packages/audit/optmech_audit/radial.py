@@ -20,7 +20,7 @@ from optmech_audit.document import (
     whole,
     wholes,
 )
-from optmech_audit.numbers import ONE, ZERO, Real, ceiling, need, real, rounded_up
+from optmech_audit.numbers import ONE, ZERO, Real, ceiling, need, real, rounded_up, up
 
 POINT = 144  # binary digits of ends
 UNIT = 1 << POINT
@@ -228,7 +228,7 @@ class RadialNoise:
             f"(ε, δ) = ({self.rate.text}, {self.part.text}) at every shift of length up to "
             f"{float(self.span):.9g}",
             f"expected loss {float(loss):.15g}, and of all noise that is as private at least "
-            f"{claimed:.15g}: a gap of {gap:.2g}",
+            f"{float(claimed)!r}: a gap of {up(gap)}",
         ], "seconds"
 
     def spent(self) -> Fraction:

@@ -408,8 +408,8 @@ def test_functions_cost_what_the_density_says_and_bounds_are_below(power: float)
 def test_named_losses_as_functions() -> None:
     for name, function in (("absolute", abs), ("square", lambda x: x * x)):
         for delta in (0, "1e-3"):
-            known = om.noise.real(2, delta, loss=name, cells=24)
-            asked = om.noise.real(2, delta, loss=function, cells=24)
+            known = om.noise.real(2, delta, loss=name, cells=32)
+            asked = om.noise.real(2, delta, loss=function, cells=32)
             assert asked.lower_bound <= known.loss
             assert known.lower_bound <= asked.loss
             assert asked.gap < 4e-3

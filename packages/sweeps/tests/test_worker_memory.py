@@ -10,12 +10,13 @@ import sys
 import pytest
 
 FAULTS = """
-import ctypes, resource, numpy as np
+import ctypes, os, resource, numpy as np
 from optmech_sweeps import worker
 from optmech_sweeps.worker import Job
 
-# as MALLOC_TRIM_THRESHOLD_ in the environment, which makes all of these imports slow
-assert ctypes.CDLL(None).mallopt(-1, 65536) == 1
+# as Dask starts its workers; from the start it would make all of these imports slow
+os.environ["MALLOC_TRIM_THRESHOLD_"] = "65536"
+assert ctypes.CDLL(None).mallopt(-1, 65536) == ctypes.CDLL(None).mallopt(-3, 131072) == 1
 
 class Nothing:
     def build(self):
