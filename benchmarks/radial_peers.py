@@ -6,6 +6,7 @@ What is revealed by a density that falls outwards is one integral over its level
 
 from __future__ import annotations
 
+import argparse
 import math
 
 import numpy as np
@@ -50,11 +51,15 @@ def shaped(rate: float, part: float, shape: float) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=len(CASES), help="how many, from the first")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many powers k")
+    given = parser.parse_args()
     print("epsilon delta | ours, bound | Gaussian | exp(-r/s) | best exp(-(r/s)^k)")
-    for rate, part in CASES:
+    for rate, part in CASES[: given.cases]:
         ours = om.noise.radial(rate, part)
         found = {}
-        for shape in SHAPES:
+        for shape in SHAPES[: given.shapes]:
             try:
                 found[float(shape)] = shaped(rate, part, float(shape))
             except ValueError:

@@ -105,6 +105,7 @@ SCRIPTS = {
     ),
     "pufferfish.py": Short(f"--part pufferfish {FOLDER}", "of the table", rf"\| {NUMBER} \|"),
     "report_pages.py": Short("--runs 1", "s to open", rf"{NUMBER} \|$", "selenium"),
+    "radial_peers.py": Short("--cases 1 --shapes 1", "E r^2", rf"1 1e-05 \| {NUMBER}"),
     "roads.py": _of_data("rome 60 --reports 10", "gap", rf'"gap": {NUMBER}'),
     "sampler_timing.py": Short(
         "--places 10 --draws 200", "accuracy, first against last",
