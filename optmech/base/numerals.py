@@ -8,8 +8,11 @@ look like what they are not. In quotes of TOML and JSON the rule is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeVar
+
+Read = TypeVar("Read", int, float, Fraction)
 
 
 def are_numerals(texts: Sequence[str]) -> bool:
@@ -18,27 +21,31 @@ def are_numerals(texts: Sequence[str]) -> bool:
     return joined.isascii() and "_" not in joined
 
 
-def _plain(text: str) -> str:
+def _read(kind: Callable[[str], Read], text: str) -> Read:
     own = text.strip()
-    if not are_numerals(own):
-        raise ValueError("is not a number")
-    return own
+    if are_numerals(own):
+        try:
+            return kind(own)
+        except ValueError:
+            pass
+    # Python's own message quotes the text, which may be somebody's place
+    raise ValueError("is not a number")
 
 
 def float_of_text(text: str) -> float:
     """The float that a numeral stands for; raises ValueError on any other text."""
-    return float(_plain(text))
+    return _read(float, text)
 
 
 def int_of_text(text: str) -> int:
     """The whole number that digits stand for; raises ValueError on any other text."""
-    return int(_plain(text))
+    return _read(int, text)
 
 
 def fraction_of_text(text: str) -> Fraction:
     """The fraction that a numeral, or two whole ones as ``1/3``, stand for; raises ValueError or
     ZeroDivisionError on any other text."""
-    return Fraction(_plain(text))
+    return _read(Fraction, text)
 
 
 def float_of_cell(cell: str | float) -> float:

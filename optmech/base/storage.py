@@ -69,10 +69,10 @@ def written_in_parts(path: str | Path) -> Iterator[Write]:
         yield _telling(path, partial(write_to_descriptor, descriptor))
         return
     refuse_unwritable(path)
-    with _failing(path):
+    with writing(path):
         target, found = Path(os.path.realpath(path)), status_of(path)
     if found is not None and not stat.S_ISREG(found.st_mode):
-        with _failing(path), open(path, "wb", buffering=0) as device:
+        with writing(path), open(path, "wb", buffering=0) as device:
             yield _telling(path, partial(write_all, device.fileno()))
     elif os.access(target.parent, os.W_OK):
         beside = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}"
@@ -80,19 +80,20 @@ def written_in_parts(path: str | Path) -> Iterator[Write]:
             try:
                 with _beside(path, beside, found) as write:
                     yield write
-                with _failing(path):
+                with writing(path):
                     _rename(beside, target, found)
             finally:
                 beside.unlink(missing_ok=True)
     else:
         with SpooledTemporaryFile(_IN_MEMORY) as kept:
             yield _telling(path, kept.write)
-            with _failing(path):
+            with writing(path):
                 _overwrite(target, kept)
 
 
 @contextmanager
-def _failing(path: str | Path) -> Iterator[None]:
+def writing(path: str | Path) -> Iterator[None]:
+    """What the system says of a file or folder that cannot be written, as a ProblemError."""
     try:
         yield
     except OSError as error:
@@ -105,7 +106,7 @@ def _failing(path: str | Path) -> Iterator[None]:
 
 def _telling(path: str | Path, write: Callable[[bytes], object]) -> Write:
     def told(content: bytes) -> None:
-        with _failing(path):
+        with writing(path):
             write(content)
 
     return told
@@ -250,11 +251,11 @@ def _beside(path: str | Path, beside: Path, found: os.stat_result | None) -> Ite
         with suppress(OSError):
             handle = os.open(beside.parent, os.O_TMPFILE | os.O_RDWR, mode)
     if handle < 0:
-        with _failing(path):
+        with writing(path):
             handle, named = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), True
     try:
         yield _telling(path, partial(write_all, handle))
-        with _failing(path):
+        with writing(path):
             settle_as(handle, found)
             if not named:
                 _name(handle, beside, mode, found)

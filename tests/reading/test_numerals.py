@@ -176,3 +176,10 @@ def test_boxes_and_counts_take_numerals(tmp_path: Path) -> None:
         else:
             with pytest.raises(ProblemError, match="no usable count"):
                 read_counts(path, places)
+
+
+@pytest.mark.parametrize("read", [float_of_text, int_of_text, fraction_of_text])
+@pytest.mark.parametrize("text", ["45.173737-92", "1_0", "8.5.1", "9" * 5000 + "x", "x"])
+def test_what_is_no_number_is_not_quoted(read: Callable[[str], object], text: str) -> None:
+    with pytest.raises(ValueError, match=r"^is not a number$"):
+        read(text)

@@ -108,7 +108,7 @@ def radial(
     --------
     >>> noise = om.noise.radial(1, 1e-5, gap=0.02)
     >>> print(f"{noise.lower_bound:.2f} {noise.loss:.2f}")  # Gaussian noise: 27.84
-    5.91 5.95
+    5.87 5.95
     """
     require_gap(gap)
     rate, part = stated_promise(epsilon, delta)

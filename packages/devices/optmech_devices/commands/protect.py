@@ -213,7 +213,7 @@ def run(args: Namespace) -> Answer:
 def _claimed(args: Namespace) -> bool:
     """Refuse outputs that cannot be written; whether the data are a folder."""
     inputs = [args.design, args.data, args.sticky_key_file]
-    if args.data == "-" or not Path(args.data).is_dir():
+    if args.data == "-" or not os.path.isdir(args.data):
         for name in ("processes", "dask"):
             if getattr(args, name) is not None:
                 raise ProblemError(
@@ -284,7 +284,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
 
         earth = everywhere(args.radius)
         note(said(earth, args.radius))
-        if not Path(args.data).is_dir():
+        if not os.path.isdir(args.data):
             note(BOUGHT.format(data=args.data))
         return earth, earth.promise, earth.guess
     if args.radius is not None:

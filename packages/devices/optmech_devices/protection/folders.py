@@ -11,6 +11,7 @@ places that repeat, are digests under a key that is forgotten.
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 import secrets
 import shutil
@@ -27,7 +28,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import few_columns
-from optmech.base.storage import refuse_unwritable, removed_on_a_signal
+from optmech.base.storage import refuse_unwritable, removed_on_a_signal, writing
 from optmech.errors import ProblemError, moved
 from optmech.exact.sampler import seeded_bytes
 from optmech.reading.tables import Part, opened_sink, opened_table
@@ -110,7 +111,7 @@ def claim_folder(path: str | Path, source: str | Path) -> None:
             where="--output",
             remedy="Name a folder that is not there yet",
         )
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if os.path.exists(target) and (not target.is_dir() or any(target.iterdir())):
         raise ProblemError(
             f"{path}: is there already", where="--output", remedy="Name another folder"
         )
@@ -118,7 +119,7 @@ def claim_folder(path: str | Path, source: str | Path) -> None:
         raise ProblemError(
             f"{path}: lies among the parts", where="--output", remedy="Name another folder"
         )
-    if not target.exists():
+    if not os.path.exists(target):
         refuse_unwritable(target)
 
 
@@ -159,7 +160,7 @@ def protect_folder(
             where="keep",
             remedy="Leave it out, or name it with --per",
         )
-    with _aside(Path(target)) as work:
+    with writing(target), _aside(Path(target)) as work:
         names = [str(part.absolute()) for part in parts]
         job = Job(
             flow, columns, names, str(work), kind, shuffled, seed, secrets.token_bytes(32),

@@ -193,6 +193,8 @@ def test_what_is_wrong_with_a_part_is_said_of_it(
         (["protect", str(source), "-o", str(source)], "is there already"),
         (["protect", str(source), "-o", str(source / "in")], "lies among the parts"),
         (["protect", str(source / "p0.csv"), "-o", out, "--processes", "2"], "one table"),
+        (["protect", str(source), "-o", "n" * 300, "--per", "user"], "cannot be written"),
+        (["protect", "n" * 300, "-o", f"{out}.csv", "--per", "user"], "too long"),
     ):
         assert main(wrong) == 2
         assert words in capsys.readouterr().err

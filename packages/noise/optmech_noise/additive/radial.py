@@ -90,7 +90,15 @@ class RadialLaw(Shown):
         )
 
     def excess(self, dimension: int, apart: int, power: Fraction) -> Fraction:
-        """At least ∫ max(0, f(x) - ``power`` f(x - v)) for a shift v of this length."""
+        """At least ∫ max(0, f(x) - ``power`` f(x - v)) for a shift v of ``apart`` rings.
+
+        Examples
+        --------
+        >>> from fractions import Fraction
+        >>> law = om.noise.RadialLaw(1, (1, 1))
+        >>> print(float(law.excess(2, 4, Fraction(1))))  # two discs that touch
+        1.0
+        """
         heights, total = [], 0
         for k in range(self.n, 0, -1):
             total += (self.balls[k - 1] << _FINE) // k**dimension
@@ -116,7 +124,13 @@ class RadialLaw(Shown):
         return Table.of([list(self.balls)])
 
     def begun(self, count: int, seed: int | None) -> tuple[list[int], Bytes]:
-        """The balls of ``count`` draws, and the bytes for what remains of them."""
+        """The balls of ``count`` draws, and the bytes for what remains of them.
+
+        Examples
+        --------
+        >>> om.noise.RadialLaw(1, (1, 1)).begun(3, seed=1)[0]
+        [2, 2, 2]
+        """
         source = system_bytes if seed is None else seeded_bytes(seed)
         return [k + 1 for k in draw(self._table, 0, count, source).tolist()], source
 
