@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import KDTree
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labels import coordinate_names, few, own_labels
@@ -125,6 +124,8 @@ def _counts_of_places(
 ) -> Floats:
     """Of rows with the coordinates of observables, as they were written."""
     points = observables.require_points("count reports")
+    from scipy.spatial import KDTree
+
     tree = KDTree(points)
     near = tree.query(points, k=2)[0][:, 1].min() if len(points) > 1 else 1.0
     found, first = np.zeros(len(points)), 1

@@ -35,17 +35,19 @@ def require_labels(labels: tuple[Hashable, ...]) -> None:
     """Refuse no labels, unhashable ones and duplicates."""
     if not labels:
         raise ProblemError("the domain is empty", where="labels", remedy="Give at least one label")
-    seen: set[Hashable] = set()
+    seen: dict[Hashable, int] = {}
     for k, label in enumerate(labels):
         try:
-            duplicate = label in seen
+            first = seen.setdefault(label, k)
         except TypeError:
-            raise ProblemError(f"label {label!r} is not hashable", where=f"labels[{k}]") from None
-        if duplicate:
+            kind = type(label).__name__
+            raise ProblemError(f"{kind} is not hashable", where=f"labels[{k}]") from None
+        if first != k:
             raise ProblemError(
-                f"label {label!r} occurs twice", where=f"labels[{k}]", remedy="Make labels distinct"
+                f"the label occurs twice: entry {first} is the same",
+                where=f"labels[{k}]",
+                remedy="Make labels distinct",
             )
-        seen.add(label)
 
 
 def rings_of(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:

@@ -128,7 +128,7 @@ class TestDomain:
         [
             ([], None, "empty"),
             (5, None, "not a list of labels"),
-            ([1, 1.0], None, r"labels\[1\]: label 1.0 occurs twice"),
+            ([1, 1.0], None, r"labels\[1\]: the label occurs twice: entry 0 is the same"),
             ([True, 1], None, "occurs twice"),
             ([[1], [2]], None, "not hashable"),
             ("ab", [[0, 1]], r"shape \(1, 2\) does not fit 2 labels"),
