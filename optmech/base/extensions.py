@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
 TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
@@ -70,11 +70,17 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 @cache
-def added(group: str) -> dict[str, EntryPoint]:
-    """What is installed of a group, by name."""
+def _installed() -> EntryPoints:
+    """Of all groups: every distribution is read for each question, however small."""
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=group)}
+    return entry_points()
+
+
+@cache
+def added(group: str) -> dict[str, EntryPoint]:
+    """What is installed of a group, by name."""
+    return {entry.name: entry for entry in _installed().select(group=group)}
 
 
 def extension(group: str, name: str) -> Any:
