@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 def example() -> tuple[dict[str, str], str, list[str]]:
     """The files by their names, the block of Python and the lines for the shell."""
     page = PAGE.read_text(encoding="utf-8")
-    section = page[page.index("## A new constraint") : page.index("## A new engine")]
+    section = page.split("\n## A new constraint")[1].split("\n## ")[0]
     rest = _BLOCK.findall(_FILE.sub("", section))
     (python,) = (block for language, block in rest if language == "python")
     (shell,) = (block for language, block in rest if language == "sh")

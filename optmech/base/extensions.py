@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 NAMES, COMMANDS, CODECS = "optmech.names", "optmech.commands", "optmech.formats"
 TASKS, FILES, MEASURES = "optmech.tasks", "optmech.files", "optmech.measures"
@@ -70,7 +70,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 @cache
-def _installed() -> EntryPoints:
+def _installed() -> Any:
     """Of all groups: every distribution is read for each question, however small."""
     from importlib.metadata import entry_points
 
