@@ -25,6 +25,19 @@ _LONGITUDE = (
 """In English, French, Spanish, Italian, German and Dutch."""
 
 
+def is_name(label: object) -> bool:
+    """Whether a message may say a label: names and whole numbers, as others are coordinates."""
+    parts = label if isinstance(label, list | tuple) else (label,)
+    return not any(isinstance(part, float | np.floating) for part in parts)
+
+
+def first_of(labels: Sequence[Hashable]) -> str:
+    """Which labels there are, for a message."""
+    if not all(map(is_name, labels[:5])):
+        return "Labels are numbers here: give one of them"
+    return f"The first ones are {', '.join(map(label_text, labels[:5]))}"
+
+
 def label_text(label: object) -> str:
     """A label as people write it and ``files`` read it back: a grid cell (3, 4) is ``3,4``."""
     if isinstance(label, tuple):

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
-from optmech.base.labels import refuse_latitude_first, rows_in_order
+from optmech.base.labels import first_of, is_name, refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly, frozen, record
 from optmech.base.shown import SameFields, card
 from optmech.errors import ProblemError, described
@@ -241,13 +241,14 @@ class Domain(SameFields, ReadOnly):
         try:
             return self._index[label]
         except (KeyError, TypeError):
-            known = ", ".join(map(repr, self.labels[:5]))
             counted = isinstance(label, int | np.integer) and 0 <= label < len(self)
             remedy = f"; the label at index {label} is labels[{label}]" if counted else ""
+            named = is_name(label)
             raise ProblemError(
-                f"there is no {label!r} among the {len(self)} labels",
+                f"{f'there is no {label!r} among' if named else f'{described(label)} is none of'} "
+                f"the {len(self)} labels",
                 where="label",
-                remedy=f"The first ones are {known}{remedy}",
+                remedy=f"{first_of(self.labels)}{remedy}",
             ) from None
 
     def index_evenly(self, label: Hashable) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.labels import is_name
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, text
 
@@ -43,8 +44,9 @@ def require_labels(labels: tuple[Hashable, ...]) -> None:
             kind = type(label).__name__
             raise ProblemError(f"{kind} is not hashable", where=f"labels[{k}]") from None
         if first != k:
+            which = f"label {label!r}" if is_name(label) else "the label"
             raise ProblemError(
-                f"the label occurs twice: entry {first} is the same",
+                f"{which} occurs twice: entry {first} is the same",
                 where=f"labels[{k}]",
                 remedy="Make labels distinct",
             )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
-from optmech.base.labels import label_text as label_text
+from optmech.base.labels import first_of, is_name, label_text as label_text
 from optmech.base.numerals import float_of_text, int_of_text
 from optmech.errors import ProblemError, described, moved
 from optmech.reading.errors import show
@@ -27,14 +27,10 @@ def find_label(domain: Domain, given: object) -> Hashable:
         except ProblemError:
             continue
         return candidate
-    # a name or a cell that is looked up is said, a coordinate is not
-    parts = given if isinstance(given, list | tuple) else [given]
-    named = all(isinstance(part, str | int) for part in parts)
-    found = f"there is no {show(given)} among" if named else f"{described(given)} is none of"
-    raise ProblemError(
-        f"{found} the {len(domain)} labels",
-        remedy=f"The first ones are {', '.join(map(label_text, domain.labels[:5]))}",
+    found = (
+        f"there is no {show(given)} among" if is_name(given) else f"{described(given)} is none of"
     )
+    raise ProblemError(f"{found} the {len(domain)} labels", remedy=first_of(domain.labels))
 
 
 def find_index(domain: Domain, given: object) -> int:

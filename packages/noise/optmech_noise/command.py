@@ -118,6 +118,8 @@ def _best(args: Namespace) -> Any:
         raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
     promise = (args.epsilon, args.delta)
     if args.real and args.dimensions != 1:
+        if args.dimensions not in (2, 3):
+            raise ProblemError("is none of 1, 2 and 3", where="--dimensions", remedy="Give 2 or 3")
         given = {"--for-releases": several, "--width": args.width, "--loss-norm": args.loss_norm}
         _require_none("does not go with points", given)
         if args.norm not in (None, "l2"):

@@ -127,7 +127,7 @@ def test_no_promise_is_left_out_in_silence(
         ("--zcdp 1 --order 2", "--order"),
         ("--epsilon 1 --cells 4", "--cells"),
         ("--epsilon 1 --dimensions 3", "--dimensions"),
-        ("--epsilon 1 --dimensions 2 --real", "--real"),
+        ("--epsilon 1 --delta 1e-3 --dimensions 4 --real", "--dimensions"),
         ("--epsilon 1 --dimensions 2 --for-releases 2", "--for-releases"),
         ("--epsilon 1 --norm l1", "--norm"),
         ("--epsilon 1 --real --loss-norm l1", "--loss-norm"),

@@ -737,7 +737,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert drawn == [float(value) for value in released]
     for wrong in (
         ["--cells", "x"],
-        ["--dimensions", "2"],
+        ["--dimensions", "4"],
         ["--order", "2", "--budget", "1"],
         ["--loss", "0:0"],
         ["--sensitivity", "0"],
