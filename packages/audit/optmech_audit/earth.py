@@ -57,12 +57,12 @@ def judge_earth(path: str) -> Verdict:
         "design": hashlib.sha256(struct.pack(f"<{len(heights)}d", *heights) + rows).digest(),
     }
     require_same(head, own, "law")
-    snap = law.snap(rate, bands)
-    need(math.isclose(real(head["snap"], 0), snap, rel_tol=SAME), f"snap is {snap:.12g} km")
+    snap, said = law.snap(rate, bands), real(head["snap"], 0)
+    need(math.isclose(said, snap, rel_tol=SAME), f"snap is {snap:.12g} km")
     check_earth_figures(head, law, rate, bands)
     return [
         f"{len(sums)} rings and the rest of the earth are a distribution over 2^64",
-        f"between positions d km apart log ratios are at most {rate!r} · (d + {2 * snap!r})",
+        f"between positions d km apart log ratios are at most {rate!r} · (d + {2 * said!r})",
         "its promise, accuracy and mean distance are those of the law",
     ], "title"
 
