@@ -3,9 +3,11 @@ network, every public name found by its search."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
 import http.server
+import importlib
 import json
 import os
 import re
@@ -20,9 +22,10 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
 from chromium import as_it_was, axe, opened, violations
-from test_reference import PUBLIC
+from test_reference import PUBLIC, found
 
 ROOT = Path(__file__).resolve().parent.parent
+SIBLINGS = sorted((ROOT / "packages").glob("*"))
 
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="not a checkout")
 
@@ -147,17 +150,24 @@ def test_a_browser_gets_no_page_of_a_book(site: Path) -> None:
 def test_every_public_name_is_found(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     places = {entry["location"].partition("#")[2] for entry in index["docs"]}
-    # those of other distributions by where ``om`` has them
-    places = {re.sub(r"^optmech_devices\b", "optmech", place) for place in places}
-    places = {re.sub(r"^optmech_(\w+\.exchange|)", r"optmech.\1", place) for place in places}
-    places = {re.sub(r"^optmech\.\w+\.exchange", "optmech.exchange", place) for place in places}
-    # a function that shares its name with its module stands under both
-    missing = [
-        name
-        for name in sorted(PUBLIC)
-        if not {f"optmech.{name}", f"optmech.{name}.{name.rpartition('.')[2]}"} & places
-    ]
+    there = {id(standing_at(place)) for place in places}
+    missing = [name for name in sorted(PUBLIC) if id(found(name)) not in there]
     assert not missing
+
+
+def standing_at(place: str) -> object:
+    """What the name of a place is of; None where it is no name. A function that shares its name
+    with its module is found in the module."""
+    package, *parts = place.split(".")
+    if package not in ("optmech", *(f"optmech_{name.name}" for name in SIBLINGS)):
+        return None
+    value: object = importlib.import_module(package)
+    for k, part in enumerate(parts, 1):
+        with contextlib.suppress(ImportError):
+            value = importlib.import_module(".".join([package, *parts[:k]]))
+            continue
+        value = getattr(value, part, None)
+    return value
 
 
 @pytest.fixture(scope="module")
