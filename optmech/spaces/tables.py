@@ -89,7 +89,7 @@ def table(
         if place is not None:
             raise ProblemError(
                 f"is called {name}, and is not that distance of the coordinates and labels "
-                f"given: {values[place]:.9g} at {list(place)}",
+                f"given: see {list(place)}",
                 where="distance",
                 remedy="Call it a matrix, or give the coordinates that it belongs to",
             )
