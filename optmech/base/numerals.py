@@ -22,8 +22,8 @@ def are_numerals(texts: Sequence[str]) -> bool:
 
 
 def _read(kind: Callable[[str], Read], text: str) -> Read:
-    own = text.strip()
-    if are_numerals(own):
+    own = text if text.isascii() else text.strip()
+    if own.isascii() and "_" not in own:
         try:
             return kind(own)
         except ValueError:
