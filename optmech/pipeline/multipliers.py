@@ -11,7 +11,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.variance import PieceProof, Survey, VarianceProof
-from optmech.engines.information import Found, Search
+from optmech.engines.information import Found, Piece, Search
 from optmech.engines.limited import Pool
 from optmech.engines.rays import Rays, needed
 from optmech.errors import SolverError
@@ -69,14 +69,22 @@ def bounded(
         tried = [by_label(own, labels, begun, asked.population) for own in tried]
     best = None
     for pieces, forms in filter(all, tried):
-        made = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
-        found = made.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+        found = _searched(asked, clock, pieces, limits)
         if found is not None and (best is None or found.bound > best[0].bound):
             best = found, forms
-        clock.report(f"bound {found.bound if found else 0:.6g}")
     if best is None:
         raise SolverError("the bound's program led nowhere", where="objective")
     return best
+
+
+def _searched(
+    asked: Asked, clock: Clock, pieces: Sequence[Piece], limits: Floats | None
+) -> Found | None:
+    """The best multipliers of these pieces; None where there are none."""
+    search = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
+    found = search.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+    clock.report(f"bound {found.bound if found else 0:.6g}")
+    return found
 
 
 def bounded_by_limits(
@@ -92,10 +100,7 @@ def bounded_by_limits(
         divided = by_guess(asked.factor, labels, begun, asked.population)
         if divided is not None:
             (pieces, forms), empty = divided
-            limits = labels.charges(attacked=True)[1]
-            search = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
-            found = search.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
-            clock.report(f"bound {found.bound if found else 0:.6g}")
+            found = _searched(asked, clock, pieces, labels.charges(attacked=True)[1])
             if found is not None:
                 yield found, forms, empty
 
