@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from optmech.errors import OptmechError, ProblemError
+
+_SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that keep numeric libraries to one thread, where they are set before loading."""
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Processes that are started here compute in one thread each."""
+    former = {name: os.environ.get(name) for name in _SINGLE}
+    os.environ.update(dict.fromkeys(_SINGLE, "1"))
+    try:
+        yield
+    finally:
+        for name, value in former.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def cores() -> int:

@@ -3,7 +3,6 @@ workers that die."""
 
 import gc
 import math
-import os
 import sys
 import time
 from collections import Counter, deque
@@ -22,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from optmech.base.machine import cores, installing
+from optmech.base.machine import cores, installing, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech_sweeps import worker
@@ -200,18 +199,9 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
             )
         yield Pool(executor, workers or int(getattr(executor, "_max_workers", 0) or GIVEN_LIMIT))
         return
-    former = {name: os.environ.get(name) for name in worker.SINGLE}
-    # read when the new processes load their numeric libraries
-    os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
-    try:
-        with closing(Processes(max(1, min(workers or cores(), tasks)))) as own:
-            yield own
-    finally:
-        for name, value in former.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    own = Processes(max(1, min(workers or cores(), tasks)))
+    with single_threaded(), closing(own):
+        yield own
 
 
 ATTEMPTS = 3

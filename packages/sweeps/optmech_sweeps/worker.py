@@ -34,9 +34,6 @@ def figures_of(design: Design) -> dict[str, Any]:
     return {**design.summary(), "attack_error": error, **threshold_figures(design)}
 
 
-SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables that keep numeric libraries to one thread, where they are set before loading."""
-
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """Names of limits in malloc.h of the GNU C library."""
 

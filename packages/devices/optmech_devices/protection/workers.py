@@ -7,17 +7,15 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from multiprocessing import connection, get_context, parent_process
 from typing import Any
 
-from optmech.base.machine import cores, installing
+from optmech.base.machine import cores, installing, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 
-_SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables that keep numeric libraries to one thread, where they are set before loading."""
 _WAITED = "10s"
 """For a scheduler to answer."""
 
@@ -36,7 +34,7 @@ def workers(processes: int | None, address: str | None, tasks: int) -> Iterator[
     if count == 1:
         yield None
         return
-    with _single_threaded():
+    with single_threaded():
         pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
         try:
             yield pool
@@ -87,21 +85,6 @@ def _cluster(address: str) -> Iterator[Any]:
         ) from error
     with client:
         yield client
-
-
-@contextmanager
-def _single_threaded() -> Iterator[None]:
-    """Processes that are started here compute in one thread each."""
-    former = {name: os.environ.get(name) for name in _SINGLE}
-    os.environ.update(dict.fromkeys(_SINGLE, "1"))
-    try:
-        yield
-    finally:
-        for name, value in former.items():
-            with suppress(KeyError):
-                del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
 
 
 def _prepare() -> None:
