@@ -241,7 +241,7 @@ def test_a_statement_says_what_the_summary_says(
     argv = ["protect", "t.csv", "-o", "o.csv", "--summary", "s.json", "--budget", "4"]
     assert main(argv) == 0
     text = " ".join(line for _, said in statement_of("s.json") for line in said)
-    assert "counts 4 persons, by the column 'user'" in text
+    assert "The data have 4 persons, by their column 'user'" in text
     assert "no legal claim" in text
     assert "ε = 4 per km, and was enforced" in text
     earth.save("e.omm")
