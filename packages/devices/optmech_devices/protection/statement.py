@@ -81,7 +81,8 @@ def _summary(path: str | Path) -> dict[str, Any] | None:
 
 _AGAINST = (
     "It holds against everybody who sees the reports, whatever else they know, and however long "
-    "they compute. The method need not be secret."
+    "they compute: what the reports add is within the odds below, and what they know already comes "
+    "on top. The method need not be secret."
 )
 _AS_STATED = (
     "It holds as the promise below says it, of guesses, averages or distributions, and not against "
@@ -93,9 +94,9 @@ _NOT_AGAINST = (
 )
 _KEY = "the key by which reports repeat, "
 _COUNTED = (
-    "A design may be made of the original rows (optmech init counts them, unless it is told "
-    "--uniform). Its file, its page and its problem file then tell how many rows lie where, and so "
-    "where homes are: keep them like the original data."
+    "A design that was made of the original rows (by optmech init without --uniform) tells how "
+    "many of them lie where, and so where homes are. Keep its file, its report and its problem "
+    "file like the original data. This page holds none of that."
 )
 _DESIGN = (
     "Every inequality behind these sentences was decided in whole numbers when the file was read "
@@ -150,8 +151,9 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
         together.insert(0, _whole(person["worst_day"], "the day with most reports of one person"))
     if worst["draws"] > 1 and worst["odds"]:
         together.append(
-            "Averages are within these figures: with every draw about one place, the average of "
-            "the reports comes closer to it."
+            "Averages are within these figures: whoever averages what one person's own draws about "
+            "one place reported comes closer to it with every draw. An average of all rows is none "
+            "of true places where rows repeat."
         )
     limits = [_budget(budget, person["unit"]), *([f"{_REPEATS}."] if sticky else [])]
     own = found["rows"] - person["left_out"] - repeated
@@ -159,10 +161,14 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
         f"Only {own:,} of {found['rows']:,} rows have a report of their own place. Then a person's "
         f"budget was spent: {repeated:,} rows repeat the person's report before, and say nothing "
         "of where anybody was at that row. Do not use them as positions: a row may show a city "
-        "where the person was not. The first rows of each person, in the order of the data, are "
-        "the ones with reports of their own"
-        + (". They may all be of one real person." if person["by"] is None else ".")
+        "where the person was not, and a point that stands often is one row repeated. The first "
+        "rows of each person, in the order of the data, have reports of their own."
     )
+    if person["by"] is None:
+        unlike += (
+            " Where rows were sorted by person they are all of the first, who bears the whole "
+            "promise below: name the column that says whose a row is (--per)."
+        )
     counts = (
         f"{found['rows']:,} rows were read, {person['left_out']:,} left out, "
         f"{found['moved']:,} taken to the nearest place of a report."
@@ -176,7 +182,7 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
             "What is not promised",
             [
                 *_columns(found),
-                *([_ALIKE] if sticky or repeated else []),
+                *([_COPIES if person["by"] is None else _ALIKE] if sticky or repeated else []),
                 *_open(found.get("scope"), found.get("measure") is not None),
                 *_ALWAYS,
             ],
@@ -203,8 +209,8 @@ def _people(found: Mapping[str, Any]) -> tuple[str, bool]:
     elif count == 1:
         people = (
             f"No column was named that says whose a row is. So all {found['rows']:,} rows were "
-            "taken for one person's. That is not the number of persons, which is not known here: "
-            "each of them has at least the promise below."
+            "taken for one person's. That is not the number of persons, which is not known here, "
+            "though other columns may tell it. Each of them has at least the promise below."
         )
     else:
         people = f"Every row was said to be a person's own: {count:,} persons."
@@ -220,7 +226,10 @@ def _columns(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"Only these columns are reports: {', '.join(reports)}."
     if cut:
         said = ", ".join(f"{name} (cut to the {unit})" for name, unit in cut.items())
-        yield f"Nothing is promised of {said}: what is left of it still says when."
+        yield (
+            f"Nothing is promised of {said}: what is left of it still says when, and rows whose "
+            "times follow on one another may be one person's."
+        )
     if kept:
         yield f"Nothing is promised of {', '.join(kept)}: released as in the data."
     if found["left_out"]:
@@ -235,7 +244,11 @@ def _columns(found: Mapping[str, Any]) -> Iterator[str]:
 _REPEATS = "a place repeats its report, which counts once"
 _ALIKE = (
     "Rows with exactly the same point are probably of one person: how many there are tells how "
-    "many rows that person has."
+    "many rows that person has. Points that stand once or seldom are reports of their own."
+)
+_COPIES = (
+    "Rows with exactly the same point repeat one report, whosever they are. Points that stand once "
+    "or seldom are reports of their own."
 )
 _POSITIONS = ("every point", "cells", "places")
 """Scopes of promises between positions."""
@@ -282,7 +295,8 @@ _LAW = [
     "Singling out (Opinion 05/2014, WP 216): the odds above bound what reports add to a guess of "
     "where a person was. They do not bound what other columns single out.",
     "Linkability: rows that carry one name are linked. Of rows without a name, one and the same "
-    "report, exact times and rare values may link them, and so may their order unless shuffled.",
+    "report, reports far from all others, times and rare values may link them, and so may their "
+    "order unless shuffled.",
     "Inference: whoever believed two places equally likely may believe one of them as many times "
     "more as the odds say, and no more. What follows from the large, such as the city, is open.",
 ]
@@ -301,7 +315,7 @@ def _odds(odds: Mapping[int, float], what: str) -> str:
     said = [
         f"{length_words(metres)} apart by "
         + (
-            f"at most {times(factor)} times, from 50 % to {_sure(factor)} %"
+            f"at most {times(factor)} times, at worst from 50 % to {_sure(factor)} %"
             if factor <= MOST
             else "more than a million times, which hides nothing"
         )
