@@ -44,10 +44,11 @@ def said(earth: Earth, radius: str | None) -> str:
     """What was taken, and why, in words."""
     number, unit = _LENGTH.fullmatch(radius or RADIUS).groups()  # type: ignore[union-attr]
     apart, kilometres = f"{number} {unit}", float(number) / (1000 if unit == "m" else 1)
-    most = exp_up(np.array(earth.promise.epsilon * (kilometres + 2 * earth.header.snap)))
+    rate, snap = earth.promise.epsilon or 0.0, earth.header.snap or 0.0
+    most = exp_up(np.array(rate * (kilometres + 2 * snap)))
     why = "" if radius else ": a default that says nothing of the data, --radius sets another"
     return (
         f"without a design the mechanism of the whole earth reports: {apart} apart, a report is at "
-        f"most {from_above(float(most), 3)} times as likely{why}; it errs by {earth.header.loss.packed:.3g} km "
-        "on average"
+        f"most {from_above(float(most), 3)} times as likely{why}; it errs by "
+        f"{earth.header.loss.packed:.3g} km on average"
     )
