@@ -23,11 +23,13 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 from optmech_noise.additive.design import NoiseDesign
-from optmech_noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
+from optmech_noise.additive.entries import MOST_SENSITIVITY
+from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech_noise.additive.planar import PlanarNoise
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
-from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
+from optmech_noise.additive.shaped import ShapedNoise
+from optmech_noise.additive.shaped_law import SidedLoss
 from optmech_noise.curves import stated_curve
 from optmech_noise.line import ROUNDABLE, rounded
 from optmech_noise.planar import best_planar

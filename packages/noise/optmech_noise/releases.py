@@ -4,9 +4,10 @@ several releases, the least loss for which all of them together keep (ε, δ).
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -31,9 +32,11 @@ from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.loss import LossLike, NoiseLoss
 from optmech_noise.additive.pairs import MOST_EXPONENT
-from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
-from optmech_noise.curves import curve, stated_curve
+from optmech_noise.additive.shaped import ShapedNoise
+from optmech_noise.additive.shaped_law import SidedLoss
+from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import tail_ratio, tidied, with_tails
+from optmech_noise.repeated import MOST_WITH_DISTANCE, Repeated
 from optmech_noise.search import MOST_ROWS, D, Search, truncated_end
 from optmech_noise.session import Note, Promise, require_range, silent
 from optmech_noise.shaped import best_shaped, certain_place
@@ -147,6 +150,7 @@ _ROOM = 1e-5
 """The share of δ that the proof in whole numbers may lack."""
 _MOST_STEPS = 8
 """Sensitivities for which a bound of several releases is looked for."""
+_MOST_HALVED, _NARROW, _CURVE_GAP = 6, 0.02, 3e-3
 _COARSEST = 5
 _LATTICES = 4
 _TAIL = 60.0
@@ -260,16 +264,47 @@ def bound_of_each(
     rate: Exact, part: Exact, count: int, steps: int, measure: NoiseLoss, note: Note = silent
 ) -> float:
     """A bound on the loss of all noise of which so many releases keep ε and δ together, from what
-    each of them has to keep; 0 where none is found."""
+    each of them has to keep; 0 where none is found. For sensitivity 1 and few releases it is the
+    least of several, by how far apart the two laws of a release are."""
     if count == 1 or steps > _MOST_STEPS or not part > 0:
         return 0.0
+    kept = Repeated(float(rate), float(part), count)
     try:
-        kept = stated_curve(None, 0, curve(releases=(float(rate), float(part), count)))
-        sides = SidedLoss(measure, measure)
-        stated = ShapedNoise(certain_place(None, None), sides, kept, steps)
-        found: ShapedNoise = best_shaped(stated, sides, 1e-3, note)
+        if steps > 1 or count > MOST_WITH_DISTANCE:
+            return _bound_under(kept.pairs(), steps, measure)
+        # between two distances; the part with the least bound is halved
+        far = kept.farthest
+        ends = [0.0, 0.4 * far, 0.7 * far, far]
+        parts = [_between(kept, *each, measure) for each in itertools.pairwise(ends)]
+        for _ in range(_MOST_HALVED):
+            worst = min(parts)
+            low, high = worst[1:]
+            if high - low < _NARROW * far:
+                break
+            middle = (low + high) / 2
+            parts.remove(worst)
+            parts += [_between(kept, low, middle, measure), _between(kept, middle, high, measure)]
+            note(f"bound {min(parts)[0]:.6g} of {count} releases")
+        return min(parts)[0]
     except OptmechError:
         return 0.0
+
+
+def _between(
+    kept: Repeated, low: float, high: float, measure: NoiseLoss
+) -> tuple[float, float, float]:
+    """A bound of noise of which the laws are that far apart, with these ends."""
+    pairs = kept.pairs(low)
+    if not pairs:
+        return math.inf, low, high
+    return _bound_under([(r, min(part, high)) for r, part in pairs], 1, measure), low, high
+
+
+def _bound_under(pairs: Sequence[tuple[float, float]], steps: int, measure: NoiseLoss) -> float:
+    stated = stated_curve(None, 0, pairs)
+    sides = SidedLoss(measure, measure)
+    noise = ShapedNoise(certain_place(None, None), sides, stated, steps)
+    found: ShapedNoise = best_shaped(noise, sides, _CURVE_GAP, silent)
     return found.lower_bound
 
 

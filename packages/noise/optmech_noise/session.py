@@ -11,7 +11,7 @@ from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.arguments import whole
 from optmech.exact.number import Exact
-from optmech_noise.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech_noise.additive.entries import LARGEST_EPSILON, MOST_SENSITIVITY
 from optmech_noise.additive.result import LatticeNoise, ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
