@@ -375,7 +375,7 @@ def _bound_of_several(rng: Rng) -> Iterator[str]:
 
 def _concentrated(rng: Rng) -> Iterator[str]:
     """The discrete Gaussian of variance Δ²/2ρ keeps ρ (Canonne, Kamath and Steinke)."""
-    rho, steps = float(np.round(10 ** rng.uniform(-1.3, 0.3), 4)), int(rng.choice([1, 2, 3]))
+    rho, steps = float(np.round(10 ** rng.uniform(-0.3, 0.5), 4)), 1
     degree = int(rng.integers(1, 3))
     design = om.noise.zcdp(rho, sensitivity=steps, loss=_LOSSES[degree - 1])
     variance = steps**2 / (2 * rho)

@@ -163,7 +163,8 @@ class ReleaseNoise(Shown):
 
     ``loss`` is that of one release. ``lower_bound`` is of all noise with the same law in every
     release: the larger of that for a single release, and of that for what single releases have to
-    keep so that no count of events tells too much (``om.noise.curve(releases=…)``).
+    keep so that no count of an event and its mirror image tells too much
+    (``om.noise.curve(releases=…)``).
     ``tried`` has the loss of every law that was calibrated, by name, the calibrated "discrete
     Gaussian" among them. ``together`` is the same
     family with the promise of all releases as its own, proved in whole numbers: to save, check and
