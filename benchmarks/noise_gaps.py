@@ -21,14 +21,13 @@ import optmech as om
 RESULTS = Path(__file__).resolve().parent / "results" / "noise-gaps.jsonl"
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "noise.md"
 MARK = "<!-- table of benchmarks/noise_gaps.py -->"
-EPSILONS = (0.1, 0.2, 0.5, 1, 2, 3, 5)
-DELTAS = (1e-9, 1e-6, 1e-4, 1e-2)
+EPSILONS = (0.1, 0.5, 1, 2, 5)
+DELTAS = (1e-9, 1e-6, 1e-2)
 LOSSES = ("absolute", "square")
-SIZES = (1, 12, 1000, 200_000)
+SIZES = (12, 200_000)
 TARGETS = {
     "histogram": 1e-3,
     "sum": 1e-3,
-    "mean": 1e-3,
     "curve": 0.01,
     "real curve": 0.01,
     "only adds": 0.01,
@@ -45,12 +44,11 @@ def tasks() -> Iterator[Row]:
         yield {"group": "histogram"} | stated
         for size in SIZES:
             yield {"group": "sum", "size": size} | stated
-        yield {"group": "mean"} | stated
-    for mu, loss in itertools.product((0.25, 0.5, 1, 2), LOSSES):
+    for mu, loss in itertools.product((0.5, 1, 2), LOSSES):
         yield {"group": "curve", "mu": mu, "size": 1, "loss": loss}
         yield {"group": "curve", "mu": mu, "size": 4, "loss": loss}
         yield {"group": "real curve", "mu": mu, "loss": loss}
-    for epsilon, delta, loss in itertools.product((0.3, 1, 3), (1e-9, 1e-6, 1e-3), LOSSES):
+    for epsilon, delta, loss in itertools.product((0.3, 1, 3), (1e-6, 1e-3), LOSSES):
         for size in (1, 4):
             stated = {"epsilon": epsilon, "delta": delta, "loss": loss}
             yield {"group": "only adds", "size": size} | stated
@@ -71,7 +69,6 @@ def _promise(task: Row) -> tuple[float, float]:
 CALLS: dict[str, Callable[[Row], Any]] = {
     "histogram": lambda t: om.noise.histogram(*_promise(t), loss=t["loss"]),
     "sum": lambda t: om.noise.clipped_sum(0, t["size"], *_promise(t), loss=t["loss"]),
-    "mean": lambda t: om.noise.mean(0, 100, *_promise(t), people=5000, loss=t["loss"]),
     "curve": lambda t: om.noise.optimal(
         curve=_curved(t), loss=t["loss"], sensitivity=t["size"], gap=0.01
     ),

@@ -107,8 +107,10 @@ class ShiftSearch(Search[D]):
     def best(self) -> D:
         if self.approximate and not self.loss.is_bounded:
             with self._stopping():
-                self._falling()
-                self._few()
+                try:
+                    self._falling()
+                finally:
+                    self._few()
             self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
             if self._is_enough():
                 return self._joined()

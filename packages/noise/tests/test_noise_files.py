@@ -275,7 +275,7 @@ def run(made: dict[str, bytes], count: int, seed: int, path: Path) -> tuple[list
 
 
 def many() -> int:
-    """``PYTHONPATH=tests python -m noise.test_noise_files --count 10000 --seed 1``"""
+    """``PYTHONPATH=tests python packages/noise/tests/test_noise_files.py --count 10000``"""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
