@@ -67,15 +67,14 @@ def _laplaces(*parts: tuple[float, int]) -> Answer:
     return Answer(f"ε = {sum(spent):.3g}", theirs * unit, ours * unit, bound * unit)
 
 
-def zcdp_count() -> Answer:
-    """Integer Gaussian noise of scale 180 for a count to which a unit adds 36 rows."""
+def concentrated() -> Answer:
+    """Integer Gaussian noise of scale 1, as the page on accuracy has it."""
     dp = _opendp()
     space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
-    rho = dp.m.make_gaussian(*space, scale=180.0).map(36)
-    k = np.arange(-4000, 4001)
-    law = np.exp(-(k**2) / (2 * 180.0**2))
-    # real noise: rounding the sum afterwards reveals nothing more
-    ours = om.noise.zcdp(rho, sensitivity=36, cells=8)
+    rho = round(dp.m.make_gaussian(*space, scale=1.0).map(1), 9)
+    k = np.arange(-40, 41)
+    law = np.exp(-(k**2) / 2.0)
+    ours = om.noise.zcdp(rho)
     theirs = float(law @ np.abs(k) / law.sum())
     return Answer(f"ρ = {rho:.3g}", theirs, ours.loss, ours.lower_bound)
 
@@ -155,7 +154,7 @@ TASKS: dict[str, tuple[str, str, Callable[[], Answer]]] = {
         "OpenDP", "both for a mean, in units of their bounds",
         lambda: _laplaces((28_800.0, 2880), (360.0, 36)),
     ),
-    "zCDP": ("OpenDP", "a count, 36 rows, Gaussian", zcdp_count),
+    "zCDP": ("OpenDP", "a number, Gaussian of scale 1", concentrated),
     "staircase": ("OpenDP", "ten numbers in 0..10, l1 staircase", staircase_sum),
     "cubes": ("OpenDP", "three numbers, l∞ staircase", cube_vector),
     "overview": ("dp-accounting", "Gaussian, multiplier 2", gaussian_overview),
