@@ -50,9 +50,7 @@ class Span:
 
     def __mul__(self, other: Span) -> Span:
         a, b, c, d = self.low, self.high, other.low, other.high
-        if a >= 0 and c >= 0:
-            return Span(a * c >> POINT, -(-b * d >> POINT))
-        ends = (a * c, a * d, b * c, b * d)
+        ends = (a * c, a * d, b * c, b * d) if a < 0 or c < 0 else (a * c, b * d)
         return Span(min(ends) >> POINT, -(-max(ends) >> POINT))
 
     def times(self, by: int) -> Span:
@@ -61,9 +59,9 @@ class Span:
 
     def over(self, other: Span) -> Span:
         """Divided by what is above 0."""
-        least, most = (other.high if self.low >= 0 else other.low,
-                       other.low if self.high >= 0 else other.high)  # fmt: skip
-        return Span((self.low << POINT) // least, -(-(self.high << POINT) // most))
+        bottoms = (other.low, other.high)
+        low = min((self.low << POINT) // b for b in bottoms)
+        return Span(low, max(ceiling(self.high << POINT, b) for b in bottoms))
 
     def root(self) -> Span:
         return Span(
@@ -186,6 +184,7 @@ class Cap:
 
 
 Near = tuple[Cap, bool, tuple[int, int] | None]
+Least = Callable[[Fraction], int]
 
 
 class RadialNoise:
@@ -289,7 +288,7 @@ class RadialNoise:
             cuts |= {cap.depth / 2, cap.shift - cap.depth / 2}
             cuts |= {n + cap.shift - cap.depth for n in range(cap.first - 1, cap.last + 2)}
         ends = sorted(x for x in cuts if 0 <= x <= end)
-        self.left, self.known = 60_000, dict[Fraction, int]()
+        self.left = 60_000
         for a, b in pairwise(ends):
             self.above(a, b)
         limit = 0
@@ -309,33 +308,40 @@ class RadialNoise:
             harms = abs(middle - cap.shift) < edge and first <= cap.last and edge >= cap.first - 1
             if gains or harms:
                 near.append((cap, gains, (first, math.floor(edge)) if harms else None))
-        # C has no jumps: where one piece ends it is what it is where the next one begins
-        self.known = {k: v for k, v in self.known.items() if k == start}
         node, waiting = math.floor(middle), [(start, end, 0)]
+
+        @cache
+        def least(x: Fraction) -> int:
+            return self.value(Span.of(x), node, near).low
+
         while waiting:
             a, b, depth = waiting.pop()
             self.left -= 1
-            if self.holds(a, b, node, near):
+            if self.holds(a, b, node, near, least):
                 continue
             need(depth < 48 and self.left > 0, "the level is not proved")
             waiting += [((a + b) / 2, b, depth + 1), (a, (a + b) / 2, depth + 1)]
 
-    def holds(self, a: Fraction, b: Fraction, node: int, near: list[Near]) -> bool:
+    def holds(
+        self,
+        a: Fraction,
+        b: Fraction,
+        node: int,
+        near: list[Near],
+        least: Callable[[Fraction], int],
+    ) -> bool:
         left, right = Span.of(a), Span.of(b)
         if a == 0:
             return self.rough(right, near) >= self.goal
-        for x, place in ((a, left), (b, right)):
-            if x not in self.known:
-                self.known[x] = self.value(place, node, near).low
-        least = min(self.known[a], self.known[b])
-        if least < self.goal:
+        ends = [least(a), least(b)]
+        if min(ends) < self.goal:
             return False
         piece = left.joined(right)
         slope = self.slope(piece, node, near)
         if slope is None:
             return self.value(piece, node, near).low >= self.goal
         bent = (slope.high - slope.low) * (right.high - left.low) >> POINT
-        return least - bent // 4 - 1 >= self.goal
+        return min(ends) - bent // 4 - 1 >= self.goal
 
     def rough(self, r: Span, near: list[Near]) -> int:
         """From 0 on, by what is monotone."""

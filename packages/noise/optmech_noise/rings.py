@@ -41,8 +41,10 @@ _SETTLED = 0.1
 """More rings are tried while they lower the loss by more than this part of the gap."""
 _SURE = 3.0
 """Rings of one sensitivity over ε that are tried anyway: steep noise has narrow ones."""
-_NODES = (4, 6, 8, 12, 16)
+_NODES = (1, 2, 4, 6, 8, 12, 16)
 """Of one sensitivity: those of a bound."""
+_FEW_NODES, _ROUGH_GAP = 4, 0.1
+"""Fewer are for rougher gaps than that."""
 _MOST_NODES = 150
 _LEVELS = 16
 """Depths of caps of one shift."""
@@ -142,7 +144,9 @@ def radial(
         if settled and first >= _SURE * float(rate):
             break
     wanted = 0.0
-    counts = [nodes for nodes in _NODES if nodes == _NODES[0] or nodes * wide <= _MOST_NODES]
+    least = _NODES[0] if gap > _ROUGH_GAP else _FEW_NODES
+    some = [nodes for nodes in _NODES if nodes >= least]
+    counts = [nodes for nodes in some if nodes == least or nodes * wide <= _MOST_NODES]
     for nodes in counts:
         if nodes < wanted:
             continue
