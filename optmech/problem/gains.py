@@ -142,17 +142,15 @@ class Adversary(Shown):
         weights = space.adversary(self.prior).weights
         if self.radius is None:
             return [weights]
-        count = len(weights)
-        apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
-        if apart.diagonal().any():
+        apart = None if self.within is None else space.apart(self.within, "within")
+        if apart is not None and apart.diagonal().any():
             raise ProblemError(
                 "puts a place away from itself, so that no prior is near itself",
                 where="within",
                 remedy="Give a distance that is 0 from a place to itself",
             )
-        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
-        found = corners(tuple(map(Fraction, weights.tolist())), bracket(self.radius)[1], rows)
         rounded = rounded_up if self._upwards else rounded_down
+        found = ball(weights, self.radius, apart)
         return [np.array([rounded(value) for value in corner]) for corner in found]
 
     @property
@@ -163,6 +161,13 @@ class Adversary(Shown):
             return against
         metric = "total variation" if self.within is None else distance_words(self.within)
         return f"any prior within {self.radius.words} of {against} ({metric})"
+
+
+def ball(weights: Floats, radius: Exact, apart: Floats | None = None) -> list[Masses]:
+    """The ``corners`` of what is within a radius in W_1 of a distance, or in total variation."""
+    steps = 1 - np.eye(len(weights)) if apart is None else apart
+    rows = [tuple(map(Fraction, row)) for row in steps.tolist()]
+    return corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
 
 
 def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:
