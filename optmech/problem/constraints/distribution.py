@@ -47,6 +47,7 @@ from optmech.spaces.tables import distance_words
 
 Pairs = Sequence[tuple[Prior | ArrayLike, Prior | ArrayLike]]
 
+_MOST_CORNERS = 10_000
 LEAST_LIMIT = 1e-30
 """Divergences below this are the squares of differences below float64's."""
 
@@ -119,7 +120,14 @@ def in_balls(pairs: Sequence[tuple[Floats, Floats]], radius: Exact) -> Any:
     def near(weights: Floats) -> list[Floats]:
         return [normalised(np.array(own, dtype=np.float64)) for own in ball(weights, radius)]
 
-    return tuple(both for a, b in pairs for both in product(near(a), near(b)))
+    sides = [(near(a), near(b)) for a, b in pairs]
+    if (count := sum(len(a) * len(b) for a, b in sides)) > _MOST_CORNERS:
+        raise ProblemError(
+            f"{count:,} pairs of corners of the balls are more than {_MOST_CORNERS:,}",
+            where="radius",
+            remedy="Use fewer secrets: a ball of n distributions has about n (n - 1) corners",
+        )
+    return tuple(both for a, b in sides for both in product(a, b))
 
 
 def as_divergence(value: str) -> str:

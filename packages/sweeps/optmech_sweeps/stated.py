@@ -4,9 +4,7 @@ made, and measured by what the problem promises."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from optmech.analysis import measures
 from optmech.errors import ProblemError, inside
@@ -19,64 +17,33 @@ from optmech.mechanisms.tupling import Tupling, tupling
 from optmech.pipeline.solve import solve
 from optmech.problem import DistributionPrivacy, Problem, Pufferfish
 from optmech.reading.errors import Collector
-from optmech.reading.sections import ExactNumber, Positive, Section
 from optmech.show.figures import measure_constraints
 from optmech.spaces.mechanism import Mechanism
 from optmech_sweeps.baselines import distance_of, known
-
-Name = Literal[
-    "exponential", "geometric", "planar_geometric", "planar_laplace", "randomized_response",
-    "restricted_laplace", "planar_gaussian",
-]  # fmt: skip
+from optmech_sweeps.files import Known, KnownTables
 
 
-class Stated(Section):
-    """A mechanism by its name, with its parameters; with ``dummies`` its report is hidden among so
-    many uniform ones, which have an ε at ``delta`` only."""
-
-    name: Name
-    epsilon: ExactNumber | None = None
-    radius: Positive | None = None
-    sigma: Positive | None = None
-    dummies: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    delta: ExactNumber | None = None
-
-    def made(self, problem: Problem) -> Mechanism:
-        """The mechanism, over the secrets of a problem."""
-        needs = {"restricted_laplace": ("epsilon", "radius"), "planar_gaussian": ("sigma",)}
-        asked = needs.get(self.name, ("epsilon",))
-        for key in ("epsilon", "radius", "sigma"):
-            if (getattr(self, key) is None) == (key in asked):
-                remedy = "Give a number" if key in asked else "Leave it out"
-                raise ProblemError(f"of {self.name}", where=key, remedy=remedy)
-        if self.name == "planar_gaussian":
-            return planar_gaussian(problem.secrets, float(self.sigma or 0))
-        epsilon: Number = self.epsilon
-        if self.name == "restricted_laplace":
-            apart, seen = distance_of(problem), problem.observables
-            radius = float(self.radius or 0)
-            return restricted_laplace(
-                problem.secrets, epsilon, radius, distance=apart, observables=seen
-            )
-        return known(self.name, problem, epsilon)
-
-    @property
-    def called(self) -> str:
-        """The name, with what tells it from others."""
-        keys = ("epsilon", "radius", "sigma", "dummies", "delta")
-        given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
-        return f"{self.name} ({', '.join(f'{k} = {_words(v)}' for k, v in given.items())})"
+def made(own: Known, problem: Problem) -> Mechanism:
+    """The mechanism, over the secrets of a problem."""
+    needs = {"restricted_laplace": ("epsilon", "radius"), "planar_gaussian": ("sigma",)}
+    asked = needs.get(own.name, ("epsilon",))
+    for key in ("epsilon", "radius", "sigma"):
+        if (getattr(own, key) is None) == (key in asked):
+            remedy = "Give a number" if key in asked else "Leave it out"
+            raise ProblemError(f"of {own.name}", where=key, remedy=remedy)
+    if own.name == "planar_gaussian":
+        return planar_gaussian(problem.secrets, float(own.sigma or 0))
+    epsilon: Number = own.epsilon
+    if own.name == "restricted_laplace":
+        apart, seen = distance_of(problem), problem.observables
+        radius = float(own.radius or 0)
+        return restricted_laplace(
+            problem.secrets, epsilon, radius, distance=apart, observables=seen
+        )
+    return known(own.name, problem, epsilon)
 
 
-class _Tables(Section):
-    mechanisms: list[Stated]
-
-
-def _words(value: Any) -> str:
-    return str(getattr(value, "words", f"{value:g}" if isinstance(value, float) else value))
-
-
-def stated_in(file: ProblemFile) -> list[Stated]:
+def stated_in(file: ProblemFile) -> list[Known]:
     """The mechanisms that a file states. Raises ProblemError, with every error, where a table does
     not fit, and where there is none."""
     if not file.mechanisms:
@@ -84,7 +51,7 @@ def stated_in(file: ProblemFile) -> list[Stated]:
             "states no mechanisms", where=file.path, remedy="Name one, such as exponential"
         )
     tables = {"mechanisms": list(file.mechanisms)}
-    return checked(_Tables, tables, Collector(), file.path).mechanisms
+    return checked(KnownTables, tables, Collector(), file.path).mechanisms
 
 
 def beside_optimum(file: ProblemFile) -> dict[str, Any]:
@@ -94,18 +61,18 @@ def beside_optimum(file: ProblemFile) -> dict[str, Any]:
     return {"mechanism": f"optimum ({design.status})", **row}
 
 
-def measured(problem: Problem, stated: Sequence[Stated]) -> list[dict[str, Any]]:
+def measured(problem: Problem, stated: Sequence[Known]) -> list[dict[str, Any]]:
     """Of every mechanism its loss, and what it keeps of the problem's constraints; of tuples what
     is lost by the nearest, and ε at their δ of every pair of distributions, an upper bound."""
     rows = []
     for k, own in enumerate(stated):
         with inside(f"mechanisms[{k}]"):
-            made = own.made(problem)
-            rows.append({"mechanism": own.called, **_figures(problem, made, own)})
+            found = made(own, problem)
+            rows.append({"mechanism": own.called, **_figures(problem, found, own)})
     return rows
 
 
-def _figures(problem: Problem, made: Mechanism, own: Stated) -> dict[str, Any]:
+def _figures(problem: Problem, made: Mechanism, own: Known) -> dict[str, Any]:
     if own.dummies is None:
         if own.delta is not None:
             raise ProblemError("belongs to dummies", where="delta", remedy="Leave it out")
