@@ -145,7 +145,7 @@ class PointwiseMaximalLeakage(Adversary, Constraint):
         priors = self.priors(space)
         top = m.matrix[np.any(priors, axis=0)].max(axis=0)
         with np.errstate(divide="ignore"):
-            value = float(np.log((top / (priors @ m.matrix))[:, top > 0]).max())
+            value = float(np.log(top[top > 0] / (priors @ m.matrix[:, top > 0])).max())
         return Kept("leakage", float(self.epsilon), max(0.0, value))
 
     def idle(self, space: Space) -> Remarks:
