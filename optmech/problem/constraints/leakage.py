@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import KW_ONLY
 from fractions import Fraction
 from typing import Any, Self
 
@@ -111,11 +110,6 @@ class PointwiseMaximalLeakage(Adversary, Constraint):
     _upwards = False
     epsilon: Converted[Number, Exact] = converted(fields.number)
     prior: Prior | None = checked(fields.adversary, default=None)
-    _: KW_ONLY
-    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio]:
         priors = self.priors(space)
@@ -238,11 +232,6 @@ class GainLeakage(Adversary, Constraint):
     maximum: Converted[Number, Exact] = converted(fields.signed_number)
     gain: Converted[ArrayLike | Distance, Gain] = converted(as_gain, default="identity")
     prior: Prior | None = checked(fields.adversary, default=None)
-    _: KW_ONLY
-    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
 
     @classmethod
     @checked_arguments
@@ -334,11 +323,6 @@ class DistortionPrivacy(Adversary, Constraint):
     minimum: Converted[object, Exact] = converted(as_minimum)
     distance: Converted[DistanceLike, Distance] = converted(fields.distance)
     prior: Prior | None = checked(fields.adversary, default=None)
-    _: KW_ONLY
-    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
