@@ -54,7 +54,7 @@ TAKEN = {
     """,
     "optmech_sweeps": """
         analysis.attacks analysis.leakage analysis.measures base.arrays base.lock
-        base.machine base.names base.read_only base.shown base.storage base.watch cli.inputs
+        base.machine base.names base.read_only base.shown base.storage cli.inputs
         cli.output designs.design designs.encoding designs.facts
         designs.promise designs.sentences errors exact.arguments exact.number
         exchange.matrices files files.gallery files.load files.validate mechanisms.discrete
