@@ -386,6 +386,9 @@ class MetricPrivacy(Constraint):
     optimal 0.5556
     >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # ln 2 per km
     0.6931
+    >>> free = om.MetricPrivacy(1, [[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
+    >>> free.leaves_out(design.problem.space)  # nothing is asked of the two ends
+    True
     """
 
     later = ("everywhere",)
