@@ -113,11 +113,12 @@ def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Pla
     it is infinite there is null."""
     tables = [(space.secrets, space.apart(value, infinite=True))]
     out: Plain = {"name": "", "secrets": None}
+    absent: Any = None
     if reach:
         tables.append((space.observables, space.reach(value)))
     for key, (_, values) in zip(("secrets", "observables"), tables, strict=False):
         finite = np.isfinite(values)
-        out[key] = (values if finite.all() else np.where(finite, values, None)).tolist()
+        out[key] = (values if finite.all() else np.where(finite, values, absent)).tolist()
     out["name"] = space.name_to_write(value, *tables)
     return out
 

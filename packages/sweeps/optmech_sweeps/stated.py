@@ -31,9 +31,10 @@ def made(own: Known, problem: Problem) -> Mechanism:
         if (getattr(own, key) is None) == (key in asked):
             remedy = "Give a number" if key in asked else "Leave it out"
             raise ProblemError(f"of {own.name}", where=key, remedy=remedy)
+    cells: Any = problem.secrets
     if own.name == "planar_gaussian":
-        return planar_gaussian(problem.secrets, float(own.sigma or 0))
-    epsilon: Number = own.epsilon
+        return planar_gaussian(cells, float(own.sigma or 0))
+    epsilon: Any = own.epsilon
     if own.name == "restricted_laplace":
         apart, seen = distance_of(problem), problem.observables
         radius = float(own.radius or 0)
