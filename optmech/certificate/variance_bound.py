@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import flint
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.certificate.variance import (
     Dyadic,
     Limit,
@@ -23,6 +25,13 @@ from optmech.certificate.variance import (
     spread_of,
 )
 from optmech.exact.number import rounded_down
+
+LISTED = 10
+"""Secrets up to which all extreme rays are listed."""
+_UNIT = 30
+"""Bits behind the point of the logarithms of factors, rounded up."""
+_FAR, _NONE = 1 << 60, 1 << 61
+_RAY_BITS = 128
 
 
 def variance_bound(
@@ -125,18 +134,72 @@ def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:
     if forms == {"levels"}:
         off = factor[~np.eye(n, dtype=bool)]
         return n > 1 and np.isfinite(off[0]) and bool((off == off[0]).all()) and off[0] > 1
-    if forms != {"facet"}:
-        return False
-    listed = {piece.facet for piece in pieces if piece.facet is not None}
-    return any(wanted <= listed for s in range(n) if (wanted := facets(factor, s)))
+    # with limits both ways between any two, along others too
+    chain = limited(factor) | np.eye(n, dtype=bool)
+    return forms == {"rays"} and n <= LISTED and bool(np.linalg.matrix_power(chain, n).all())
 
 
-def facets(factor: Floats, s: int) -> set[tuple[int, int]]:
-    """The rows of a secret, both ways; one of them is tight at every extreme ray. Empty where there
-    are none of either way, as then it need not be so."""
-    to = [(s, j) for j in limited(factor)[s].nonzero()[0].tolist()]
-    back = [(i, s) for i in limited(factor)[:, s].nonzero()[0].tolist()]
-    return {*to, *back} if to and back else set()
+def _above(value: flint.arb) -> int:
+    """The least whole number that no number of a ball is above."""
+    man, exp = map(int, value.upper().man_exp())
+    return man << exp if exp >= 0 else -(-man >> -exp)
+
+
+def steps_of(factor: Floats) -> Ints:
+    """Whole numbers k, the least >= 0 with e^{k 2^-30} >= factor, (S, S)."""
+    out = np.full(factor.shape, _FAR)
+    with flint.ctx.workprec(_RAY_BITS):
+        for i, j in np.argwhere(limited(factor)):
+            out[i, j] = _above(flint.arb(max(float(factor[i, j]), 1.0)).log() * (1 << _UNIT))
+    return out
+
+
+def extreme_levels(steps: Ints) -> Ints:
+    """All vertices of {x: x_0 = 0, x_i <= x_j + steps_ij}, (m, S): their tight limits connect all,
+    so that one after the other stands at the end of a limit to those that stand already."""
+    n = len(steps)
+    now = np.full((1, n), _NONE)
+    now[0, 0] = 0
+    for _ in range(n - 1):
+        grown = [np.zeros((0, n), dtype=np.int64)]
+        for j in range(n):
+            own = now[now[:, j] == _NONE]
+            there = own != _NONE
+            most = np.where(there, own + steps[j], _FAR).min(axis=1)
+            least = np.where(there, own - steps[:, j], -_FAR).max(axis=1)
+            for end in (most, least):
+                fresh = own[(least <= most) & (np.abs(end) < _FAR // 2)].copy()
+                fresh[:, j] = end[(least <= most) & (np.abs(end) < _FAR // 2)]
+                grown.append(fresh)
+        now = np.unique(np.vstack(grown), axis=0)
+    return now
+
+
+def listed_rays(factor: Floats) -> Floats:
+    """The same as floats e^{x 2^-30}, the largest entry of each 1."""
+    levels = extreme_levels(steps_of(factor))
+    return np.asarray(np.exp((levels - levels.max(axis=1)[:, None]) * 2.0**-_UNIT))
+
+
+@lru_cache(maxsize=1)
+def _listed(factors: bytes, n: int) -> flint.fmpz_mat:
+    """Extreme rays e^{x 2^-30}, the largest entry of each 1, within 2 units of 2^-128."""
+    levels = extreme_levels(steps_of(np.frombuffer(factors).reshape(n, n)))
+    down = levels - levels.max(axis=1)[:, None]
+    with flint.ctx.workprec(2 * _RAY_BITS):
+        own = {
+            v: _above((flint.arb(v) / (1 << _UNIT)).exp() * (1 << _RAY_BITS))
+            for v in set(down.ravel().tolist())
+        }
+    return flint.fmpz_mat([[own[v] for v in row] for row in down.tolist()])
+
+
+def _holds_on_rays(form: Dyadic, factor: Floats) -> bool:
+    """Whether vᵀHv >= 0 for every extreme ray v."""
+    rays = _listed(factor.tobytes(), len(factor))
+    sides = zip((rays * form.whole).tolist(), rays.tolist(), strict=True)
+    lost = sum(abs(int(v)) for v in form.whole.entries()) << (_RAY_BITS + 3)
+    return all(sum(map(operator.mul, *pair)) >= lost for pair in sides)
 
 
 def limited(factor: Floats) -> Bools:
@@ -150,6 +213,8 @@ def _holds(
     """Whether the slack, less what the piece's products take, is positive semidefinite on it."""
     if piece.guess is not None and guessed is not None:
         return _holds_of_guess(slack, piece, factor, n, guessed)
+    if piece.form == "rays":
+        return _holds_on_rays(slack, factor)
     size = n
     if piece.form == "levels":
         size = n + 1
@@ -184,10 +249,7 @@ def _holds(
     if size > n:
         whole = slack.whole.tolist()
         padded = Dyadic(flint.fmpz_mat([*([*row, 0] for row in whole), [0] * size]), slack.bits)
-    rest = padded - taken
-    if piece.facet is not None:
-        rest = _on_facet(rest, *piece.facet, float(factor[piece.facet]))
-    return is_positive(rest)
+    return is_positive(padded - taken)
 
 
 def _holds_of_guess(
@@ -233,12 +295,3 @@ def _products(
         table[a][b] += value / 2
         table[b][a] += value / 2
     return rows, table
-
-
-def _on_facet(form: Dyadic, i: int, j: int, factor: float) -> Dyadic:
-    """A form where v_i = f v_j."""
-    size = form.whole.nrows()
-    onto = np.delete(np.eye(size), i, axis=1)
-    onto[i, j - (j > i)] = factor
-    basis = Dyadic.of(onto)
-    return basis.turned @ form @ basis

@@ -43,14 +43,12 @@ _ROOT = np.sqrt(2.0)
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns v = (weight_s u_{place_s})_s with rows·u >= 0, and the products of ``equal`` rows 0.
+    """Columns v that are the first of u, where rows·u >= 0, and the products of ``equal`` rows 0.
 
-    ``place`` and ``weight`` (S,), ``rows`` (r, k), ``pairs`` (p, 2) of rows whose products count,
-    and ``equal`` (e, 2). ``charge`` (q, S) is what its columns count of every limit.
+    ``rows`` (r, k), ``pairs`` (p, 2) of rows whose products count, and ``equal`` (e, 2).
+    ``charge`` (q, S) is what its columns count of every limit.
     """
 
-    place: Ints
-    weight: Floats
     rows: Floats
     pairs: Ints
     equal: Ints
@@ -72,16 +70,13 @@ class Piece:
         """The same of products that are zero."""
         return products(self.rows, self.equal)
 
-    @cached_property
-    def onto(self) -> sp.csr_array:
-        """From the half of U to the half of B U Bᵀ."""
-        i, j = np.triu_indices(len(self.place))
-        a, b = self.place[i], self.place[j]
-        own = index_of(self.size)[np.minimum(a, b), np.maximum(a, b)]
-        factor = np.where(i == j, 1.0, _ROOT) * np.where(a == b, 1.0, 1 / _ROOT)
-        values = factor * self.weight[i] * self.weight[j]
-        shape = (len(i), self.size * (self.size + 1) // 2)
-        return sp.csr_array((values, (np.arange(len(i)), own)), shape=shape)
+    def onto(self, n: int) -> sp.csr_array:
+        """From the half of U to the half of its part of n rows; of a smaller U to nothing."""
+        count, size = n * (n + 1) // 2, self.size * (self.size + 1) // 2
+        if self.size < n:
+            return sp.csr_array((count, size))
+        kept = index_of(self.size)[np.triu_indices(n)]
+        return sp.csr_array((np.ones(count), (np.arange(count), kept)), shape=(count, size))
 
 
 def index_of(size: int) -> Ints:
@@ -187,16 +182,9 @@ class Search:
         used = np.zeros(q)
         for piece in pieces:
             if piece.charge is not None:
-                full = piece.start[np.ix_(piece.place, piece.place)]
-                used += piece.charge @ (full * np.outer(piece.weight, piece.weight)) @ prior
+                used += piece.charge @ piece.start[:n, :n] @ prior
         left = np.where(self.limits > used, self.limits - used, 0.1 * np.abs(self.limits) + 1e-3)
-        slacks = [
-            Piece(
-                np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros((0, 1)), none, none,
-                np.array([[slack]]),
-            )
-            for slack in left.tolist()
-        ]  # fmt: skip
+        slacks = [Piece(np.zeros((0, 1)), none, none, np.array([[v]])) for v in left.tolist()]
         self.wanted, self.prior, self.pieces = wanted, prior, [*pieces, *slacks]
         i, j = np.triu_indices(n)
         scale = np.where(i == j, 1.0, 1 / _ROOT)
@@ -206,14 +194,14 @@ class Search:
         off = i != j
         self.sums[j[off], np.flatnonzero(off)] += prior[i[off]] * scale[off]
         self.size = len(i)
-        self.onto = [piece.onto for piece in self.pieces]
+        self.onto = [piece.onto(n) for piece in self.pieces]
         if q:
             # beside the half of X what is charged, and its slack
             for k, piece in enumerate(self.pieces):
                 own = np.eye(q)[:, [k - len(pieces)]] if k >= len(pieces) else np.zeros((q, 1))
                 if piece.charge is not None:
-                    own = (piece.charge @ self.sums) @ piece.onto.toarray()
-                self.onto[k] = sp.csr_array(sp.vstack([piece.onto, own]))
+                    own = (piece.charge @ self.sums) @ self.onto[k].toarray()
+                self.onto[k] = sp.csr_array(sp.vstack([self.onto[k], own]))
             self.sums = la.block_diag(self.sums, np.eye(q))
         self.target = np.concatenate([np.ones(n), self.limits])
         self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
@@ -296,13 +284,13 @@ class Search:
     def _merit(self, tau: float, points: Sequence[Floats]) -> float:
         """The value with its barrier; inf outside."""
         total, x = 0.0, np.zeros(self.size)
-        for piece, u in zip(self.pieces, points, strict=True):
+        for piece, onto, u in zip(self.pieces, self.onto, points, strict=True):
             sign, size = np.linalg.slogdet(whole(u, piece.size))
             y = piece.products @ u
             if sign <= 0 or (y <= 0).any():
                 return np.inf
             total -= tau * (float(size) + float(np.log(y).sum()))
-            x += piece.onto @ u
+            x += (onto @ u)[: self.size]
         try:
             factor = la.cho_factor(whole(x, self.n))
         except la.LinAlgError:
@@ -329,8 +317,7 @@ class Search:
     def _direct(
         self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
     ) -> tuple[list[Floats], Floats, list[Floats]]:
-        piece, (own, hessian, _) = self.pieces[0], barriers[0]
-        onto = piece.onto
+        piece, onto, (own, hessian, _) = self.pieces[0], self.onto[0], barriers[0]
         total = hessian + onto.T @ (onto.T @ bend).T
         rows = np.vstack([self.sums @ onto, piece.zero.toarray()])
         right = np.concatenate([missing, -(piece.zero @ self.points[0])])

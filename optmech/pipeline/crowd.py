@@ -20,7 +20,7 @@ from optmech.engines.rays import Rays, Weighed, designed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.labels import Labels
-from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, proof_of
+from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, listed, proof_of
 from optmech.pipeline.session import Clock, feasible_design
 from optmech.problem import LossBound, Problem, Support as SupportOf
 from optmech.problem.constraint import Constraint
@@ -100,12 +100,8 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
     people = whole_shares(np.ones(n)) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
     labels = Labels.of(statement)
-    found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
-    best = designed(
-        rays, asked.wanted, found.information, found.bound, max(gap, TIGHT),
-        asked.spread, lambda: clock.remaining() <= 0, clock.report,
-    )  # fmt: skip
+    best, found, forms = _searched(asked, rays, clock)
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
@@ -113,11 +109,36 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         return _limited(problem, asked, labels, rays, (found, forms), clock)
     if survey.population is None:
         asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
-        found, forms = bounded(asked, clock)
+        _, found, forms = _searched(asked, None, clock)
     columns, weights = _told_apart(asked, columns, weights)
     kinds = labels.chosen(columns)
     proofs = [proof_of(asked, found, forms)]
     return _released(problem, columns, weights, kinds, proofs, gap, clock)
+
+
+def _searched(
+    asked: Asked, rays: Rays | None, clock: Clock
+) -> tuple[Weighed | None, Found, list[PieceProof]]:
+    """Multipliers of a bound, and columns, of all extreme rays or of ``rays`` that are sought."""
+    every = listed(asked, clock)
+    if every is not None:
+        return every
+    found, forms = bounded(asked, clock)
+    if rays is None:
+        return None, found, forms
+
+    def stop() -> bool:
+        return clock.remaining() <= 0
+
+    goal = found.bound, max(asked.gap, TIGHT), asked.spread, stop, clock.report
+    if rays.count:
+        return designed(rays, asked.wanted, found.information, *goal), found, forms
+    none = np.zeros(0)
+    free = limited.Limits(np.zeros((0, 1, len(asked.factor))), none, (), none)
+    program = limited.Program(rays, free)
+    begun = limited.started(program, found.information, stop)
+    made = begun and limited.designed(program, asked.wanted, begun[0], *goal)
+    return made[0] if made else None, found, forms
 
 
 def _limited(
