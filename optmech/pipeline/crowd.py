@@ -246,8 +246,8 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
         kept = best.weights > least * best.weights.max()
         if kept.all():
             continue
-        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, TIGHT) / 20)
-        if again is not None and again.value <= value * (1 + asked.gap / 20 + 1e-6):
+        again = weighed(asked.wanted, best.columns[kept], asked.gap / 20)
+        if again is not None and again.value <= value * (1 + asked.gap / 4):
             return again.columns, again.weights
     return columns, weights
 

@@ -22,6 +22,8 @@ from optmech.pipeline.session import Clock
 
 TIGHT = 1e-5
 """Of a bound, what the search leaves at the least."""
+_FINEST = 1e-8
+"""The same where all columns are listed."""
 _PIECES = 50_000
 """Entries of all pieces, one for each label, up to which a bound rests on losses."""
 _GUESSED = 16
@@ -85,7 +87,7 @@ def listed(asked: Asked, clock: Clock) -> tuple[Weighed, Found, list[PieceProof]
     rays = listed_rays(near)
     made = best_of(
         rays / (rays @ asked.population)[:, None], asked.wanted, asked.population,
-        max(asked.gap / 4, TIGHT / 2), asked.spread, lambda: clock.remaining() <= 0, clock.report,
+        max(asked.gap / 4, _FINEST), asked.spread, lambda: clock.remaining() <= 0, clock.report,
     )  # fmt: skip
     if made is None:
         return None
