@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import linprog
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
@@ -240,7 +241,8 @@ def _told_apart(asked: Asked, columns: Floats, weights: Floats) -> tuple[Floats,
 
 
 def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
-    """Without columns that hardly count, where the others do as well."""
+    """Without columns that hardly count, where the others do as well, and without more of them than
+    their information has entries (Carathéodory)."""
     columns, weights, value = best.columns, best.weights, best.value
     for least in (1e-3, 1e-4, _LITTLE):
         kept = best.weights > least * best.weights.max()
@@ -248,7 +250,16 @@ def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
             continue
         again = weighed(asked.wanted, best.columns[kept], asked.gap / 20)
         if again is not None and again.value <= value * (1 + asked.gap / 4):
-            return again.columns, again.weights
+            columns, weights = again.columns, again.weights
+            break
+    i, j = np.triu_indices(columns.shape[1])
+    if len(columns) > len(i):
+        entries = (columns[:, i] * columns[:, j]).T
+        found = linprog(
+            np.arange(len(columns)) % 7, A_eq=entries, b_eq=entries @ weights, method="highs-ds"
+        )
+        if found.x is not None:
+            columns, weights = columns[found.x > 0], found.x[found.x > 0]
     return columns, weights
 
 
