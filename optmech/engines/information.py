@@ -11,7 +11,7 @@ positive definite slack: those are a proof as they are. What is found here is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,6 +55,8 @@ class Piece:
     start: Floats
     """A matrix (k, k) inside."""
     charge: Floats | None = None
+    basis: sp.csr_array | None = None
+    """Of the halves of U, where these are a part of all."""
 
     @property
     def size(self) -> int:
@@ -63,12 +65,20 @@ class Piece:
     @cached_property
     def products(self) -> sp.csr_array:
         """Of two rows a, b the entries of aᵀUb, for the half of U that ``half`` takes."""
-        return products(self.rows, self.pairs)
+        return self.given(products(self.rows, self.pairs))
 
     @cached_property
     def zero(self) -> sp.csr_array:
         """The same of products that are zero."""
-        return products(self.rows, self.equal)
+        return self.given(products(self.rows, self.equal))
+
+    def given(self, rows: sp.csr_array) -> sp.csr_array:
+        """Rows over halves as rows over the basis."""
+        return rows if self.basis is None else rows @ self.basis
+
+    def whole(self, u: Floats) -> Floats:
+        """U."""
+        return whole(u if self.basis is None else self.basis @ u, self.size)
 
     def onto(self, n: int) -> sp.csr_array:
         """From the half of U to the half of its part of n rows; of a smaller U to nothing."""
@@ -126,26 +136,42 @@ def products(rows: Floats, pairs: Ints) -> sp.csr_array:
     return out
 
 
-def doubled(left: Floats, right: Floats) -> Floats:
-    """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices."""
+def alike(tables: Sequence[Floats]) -> sp.csr_array:
+    """Of matrices that are constant where symmetric tables tell no pairs apart, as halves: a basis
+    (k (k + 1) / 2, K) whose columns are orthonormal. Pairs are the same whose triangles are
+    (Weisfeiler and Leman 1968), as those are that a permutation without effect carries into each
+    other."""
+    random, size, count = np.random.default_rng(0), len(tables[0]), 0
+    seen = [np.round(own / np.abs(own).max(), 9) for own in tables]
+    while True:
+        code = np.unique([own.ravel() for own in seen], axis=1, return_inverse=True)[1]
+        code = code.reshape(size, size)
+        if code.max() < count:
+            break
+        count = code.max() + 1
+        first, second = random.standard_normal((2, count))
+        around = first[code] @ second[code]
+        seen = [code, np.round(around / np.abs(around).max(), 9)]
+    i, j = np.triu_indices(size)
+    which = np.unique(np.minimum(code, code.T)[i, j], return_inverse=True)[1]
+    weight = np.where(i == j, 1.0, _ROOT)
+    weight /= np.sqrt(np.bincount(which, weight**2))[which]
+    return sp.csr_array((weight, (np.arange(len(i)), which)))
+
+
+def doubled(left: Floats, right: Floats, basis: sp.csr_array | None) -> Floats:
+    """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices, or over a basis."""
     n = len(left)
     i, j = np.triu_indices(n)
-    scale = np.where(i == j, 0.5, 1 / _ROOT)
-    sides = [(left, right)] if left is right else [(left, right), (right, left)]
-    parts = [(a[:, i] * scale, a[:, j] * scale, b[:, i], b[:, j]) for a, b in sides]
-    out = np.empty((len(i), len(i)))
-    first = 0
-    for row in range(n):
-        block = out[first : first + n - row]
-        block[:] = 0.0
-        for ai, aj, bi, bj in parts:
-            block += ai[row] * bj[row:]
-            block += aj[row] * bi[row:]
-            block += ai[row:] * bj[row]
-            block += aj[row:] * bi[row]
-        first += n - row
-    out *= (scale * (2 if left is right else 1))[:, None]
-    return out
+    scale = np.where(i == j, 1.0, 1 / _ROOT)
+    own = sp.eye_array(len(i), format="csr") if basis is None else basis
+    place = index_of(n)
+    full = np.take(own.T.toarray() * scale, np.maximum(place, place.T).ravel(), axis=1)
+    # R Z L, of all at once
+    full = (full.reshape(-1, n) @ right).reshape(-1, n, n).transpose(0, 2, 1)
+    flat = (full.reshape(-1, n) @ left).reshape(-1, n * n)
+    out = (np.take(flat, i * n + j, axis=1) + np.take(flat, j * n + i, axis=1)) / scale
+    return out if basis is None else np.asarray(basis.T @ out.T)
 
 
 @dataclass(frozen=True)
@@ -203,9 +229,24 @@ class Search:
                     own = (piece.charge @ self.sums) @ self.onto[k].toarray()
                 self.onto[k] = sp.csr_array(sp.vstack([self.onto[k], own]))
             self.sums = la.block_diag(self.sums, np.eye(q))
+        self.basis = None
+        if len(self.pieces) == 1:
+            # what symmetries leave
+            rows, more = pieces[0].rows, (0, pieces[0].size - n)
+            data = np.pad(wanted, more), np.pad(np.outer(prior, prior), more)
+            own = alike([pieces[0].start, rows.T @ rows, *data])
+            self.pieces = [replace(pieces[0], basis=own)]
+            self.basis = self.onto[0] @ own
+            self.onto, self.size = [sp.eye_array(own.shape[1], format="csr")], own.shape[1]
+            self.sums = np.asarray((self.basis.T @ self.sums.T).T)
         self.target = np.concatenate([np.ones(n), self.limits])
         self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
-        self.points = [half(piece.start) for piece in self.pieces]
+        self.points = [p.given(half(p.start)[None])[0] for p in self.pieces]
+
+    def whole(self, x: Floats) -> Floats:
+        """X."""
+        half_of = x[: self.size]
+        return whole(half_of if self.basis is None else self.basis @ half_of, self.n)
 
     def information(self) -> Floats:
         """X, over its half, and what the limits have."""
@@ -213,7 +254,7 @@ class Search:
 
     def run(self, gap: float, stop: Callable[[], bool] = lambda: False) -> Found | None:
         """To a relative gap, or as far as numbers lead; None where that is nowhere."""
-        full = whole(self.information()[: self.size], self.n)
+        full = self.whole(self.information())
         value = float(np.trace(la.solve(full, self.wanted, assume_a="pos")))
         weight = value / self.count
         found = None
@@ -240,12 +281,14 @@ class Search:
     def _step(self, tau: float) -> tuple[float, float, Found | None] | None:
         """One step of Newton's method; its length, its decrement, and what was found before it."""
         x, q = self.information(), len(self.limits)
-        full = whole(x[: self.size], self.n)
+        full = self.whole(x)
         inverse = la.inv(full)
         inverse = (inverse + inverse.T) / 2
         curve = inverse @ self.wanted @ inverse
         value = float(np.sum(inverse * self.wanted))
-        slope, bend = -half(curve), doubled(curve, inverse)
+        slope, bend = -half(curve), doubled(curve, inverse, self.basis)
+        if self.basis is not None:
+            slope = self.basis.T @ slope
         if q:
             slope = np.concatenate([slope, np.zeros(q)])
             bend = la.block_diag(bend, np.zeros((q, q)))
@@ -260,7 +303,7 @@ class Search:
         ):
             decrement += float(move @ (hessian @ move))
             ratio = -(piece.products @ move) / (piece.products @ u)
-            change = inner @ whole(move, piece.size) @ inner
+            change = inner @ piece.whole(move) @ inner
             most = max(most, float(ratio.max(initial=0.0)), float(-la.eigvalsh(change)[0]))
         shift = sum(onto @ m for onto, m in zip(self.onto, moves, strict=True))
         decrement = (decrement + float(shift @ (bend @ shift))) / tau
@@ -285,14 +328,14 @@ class Search:
         """The value with its barrier; inf outside."""
         total, x = 0.0, np.zeros(self.size)
         for piece, onto, u in zip(self.pieces, self.onto, points, strict=True):
-            sign, size = np.linalg.slogdet(whole(u, piece.size))
+            sign, size = np.linalg.slogdet(piece.whole(u))
             y = piece.products @ u
             if sign <= 0 or (y <= 0).any():
                 return np.inf
             total -= tau * (float(size) + float(np.log(y).sum()))
             x += (onto @ u)[: self.size]
         try:
-            factor = la.cho_factor(whole(x, self.n))
+            factor = la.cho_factor(self.whole(x))
         except la.LinAlgError:
             return np.inf
         return total + float(np.trace(la.cho_solve(factor, self.wanted)))
@@ -300,8 +343,7 @@ class Search:
     def _barrier(self, k: int, tau: float) -> tuple[Floats, Floats, Floats]:
         """Slope and curvature of the barrier of a piece, and the root of the inverse."""
         piece, u = self.pieces[k], self.points[k]
-        full = whole(u, piece.size)
-        values, vectors = la.eigh(full)
+        values, vectors = la.eigh(piece.whole(u))
         if values[0] <= 0:
             raise la.LinAlgError("outside")
         inverse = (vectors / values) @ vectors.T
@@ -309,23 +351,22 @@ class Search:
         y = piece.products @ u
         if (y <= 0).any():
             raise la.LinAlgError("outside")
-        slope = -tau * (half(inverse) + piece.products.T @ (1 / y))
+        slope = -tau * (piece.given(half(inverse)[None])[0] + piece.products.T @ (1 / y))
         scaled = sp.diags_array(1 / y) @ piece.products
-        hessian = tau * (doubled(inverse, inverse) / 2 + (scaled.T @ scaled).toarray())
+        hessian = tau * (doubled(inverse, inverse, piece.basis) / 2 + (scaled.T @ scaled).toarray())
         return slope, hessian, inner
 
     def _direct(
         self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
     ) -> tuple[list[Floats], Floats, list[Floats]]:
-        piece, onto, (own, hessian, _) = self.pieces[0], self.onto[0], barriers[0]
-        total = hessian + onto.T @ (onto.T @ bend).T
-        rows = np.vstack([self.sums @ onto, piece.zero.toarray()])
+        piece, (own, hessian, _) = self.pieces[0], barriers[0]
+        rows = np.vstack([self.sums, piece.zero.toarray()])
         right = np.concatenate([missing, -(piece.zero @ self.points[0])])
-        gradient = own + onto.T @ slope
-        factor = la.cho_factor(total)
+        factor = la.cho_factor(hessian + bend)
         back = la.cho_solve(factor, rows.T)
-        free = la.cho_solve(factor, gradient)
-        duals = la.solve(rows @ back, right + rows @ free, assume_a="sym")
+        free = la.cho_solve(factor, own + slope)
+        # equations that are the same have equal multipliers
+        duals = la.lstsq(rows @ back, right + rows @ free)[0]
         return [back @ duals - free], duals[: self.n], [duals[self.n :]]
 
     def _joined(
@@ -415,7 +456,7 @@ class Search:
             inside = piece.products @ u
             weights.append(tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside)
         lam, charges = -prices[: self.n], np.maximum(-prices[self.n :], 0.0)
-        full = whole(self.information()[: self.size], self.n)
+        full = self.whole(self.information())
         bound = 2 * value - float(lam.sum()) - float(charges @ self.limits)
         last = len(self.pieces) - len(charges)
         return Found(full, value, bound, lam, tuple(weights[:last]), tuple(free[:last]), charges)
