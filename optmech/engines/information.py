@@ -63,22 +63,24 @@ class Piece:
         return int(self.rows.shape[1])
 
     @cached_property
+    def halves(self) -> sp.csr_array:
+        """The basis, or that of all."""
+        count = self.size * (self.size + 1) // 2
+        return sp.eye_array(count, format="csr") if self.basis is None else self.basis
+
+    @cached_property
     def products(self) -> sp.csr_array:
-        """Of two rows a, b the entries of aᵀUb, for the half of U that ``half`` takes."""
-        return self.given(products(self.rows, self.pairs))
+        """Of two rows a, b the entries of aᵀUb, over the basis."""
+        return products(self.rows, self.pairs) @ self.halves
 
     @cached_property
     def zero(self) -> sp.csr_array:
         """The same of products that are zero."""
-        return self.given(products(self.rows, self.equal))
-
-    def given(self, rows: sp.csr_array) -> sp.csr_array:
-        """Rows over halves as rows over the basis."""
-        return rows if self.basis is None else rows @ self.basis
+        return products(self.rows, self.equal) @ self.halves
 
     def whole(self, u: Floats) -> Floats:
         """U."""
-        return whole(u if self.basis is None else self.basis @ u, self.size)
+        return whole(self.halves @ u, self.size)
 
     def onto(self, n: int) -> sp.csr_array:
         """From the half of U to the half of its part of n rows; of a smaller U to nothing."""
@@ -114,12 +116,8 @@ def whole(upper: Floats, size: int) -> Floats:
 def products(rows: Floats, pairs: Ints) -> sp.csr_array:
     """The entries of aᵀUb for pairs of rows over the half of U."""
     size = rows.shape[1]
-    if (np.count_nonzero(rows, axis=1) > 2).any():
-        i, j = np.triu_indices(size)
-        a, b = rows[pairs[:, 0]], rows[pairs[:, 1]]
-        scale = np.where(i == j, 0.5, 1 / _ROOT)
-        return sp.csr_array((a[:, i] * b[:, j] + a[:, j] * b[:, i]) * scale)
-    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :2]
+    most = np.count_nonzero(rows, axis=1).max(initial=1)
+    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :most]
     value = np.take_along_axis(rows, order, axis=1)
     where, first, second = index_of(size), pairs[:, 0], pairs[:, 1]
     place, entry, row = [], [], []
@@ -159,19 +157,18 @@ def alike(tables: Sequence[Floats]) -> sp.csr_array:
     return sp.csr_array((weight, (np.arange(len(i)), which)))
 
 
-def doubled(left: Floats, right: Floats, basis: sp.csr_array | None) -> Floats:
-    """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices, or over a basis."""
+def doubled(left: Floats, right: Floats, basis: sp.csr_array) -> Floats:
+    """The matrix of Z -> L Z R + R Z L over a basis of halves of symmetric matrices."""
     n = len(left)
     i, j = np.triu_indices(n)
     scale = np.where(i == j, 1.0, 1 / _ROOT)
-    own = sp.eye_array(len(i), format="csr") if basis is None else basis
     place = index_of(n)
-    full = np.take(own.T.toarray() * scale, np.maximum(place, place.T).ravel(), axis=1)
+    full = np.take(basis.T.toarray() * scale, np.maximum(place, place.T).ravel(), axis=1)
     # R Z L, of all at once
     full = (full.reshape(-1, n) @ right).reshape(-1, n, n).transpose(0, 2, 1)
     flat = (full.reshape(-1, n) @ left).reshape(-1, n * n)
     out = (np.take(flat, i * n + j, axis=1) + np.take(flat, j * n + i, axis=1)) / scale
-    return out if basis is None else np.asarray(basis.T @ out.T)
+    return np.asarray(basis.T @ out.T)
 
 
 @dataclass(frozen=True)
@@ -229,7 +226,7 @@ class Search:
                     own = (piece.charge @ self.sums) @ self.onto[k].toarray()
                 self.onto[k] = sp.csr_array(sp.vstack([self.onto[k], own]))
             self.sums = la.block_diag(self.sums, np.eye(q))
-        self.basis = None
+        self.basis = sp.eye_array(self.size, format="csr")
         if len(self.pieces) == 1:
             # what symmetries leave
             rows, more = pieces[0].rows, (0, pieces[0].size - n)
@@ -241,12 +238,11 @@ class Search:
             self.sums = np.asarray((self.basis.T @ self.sums.T).T)
         self.target = np.concatenate([np.ones(n), self.limits])
         self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
-        self.points = [p.given(half(p.start)[None])[0] for p in self.pieces]
+        self.points = [p.halves.T @ half(p.start) for p in self.pieces]
 
     def whole(self, x: Floats) -> Floats:
         """X."""
-        half_of = x[: self.size]
-        return whole(half_of if self.basis is None else self.basis @ half_of, self.n)
+        return whole(self.basis @ x[: self.size], self.n)
 
     def information(self) -> Floats:
         """X, over its half, and what the limits have."""
@@ -286,9 +282,7 @@ class Search:
         inverse = (inverse + inverse.T) / 2
         curve = inverse @ self.wanted @ inverse
         value = float(np.sum(inverse * self.wanted))
-        slope, bend = -half(curve), doubled(curve, inverse, self.basis)
-        if self.basis is not None:
-            slope = self.basis.T @ slope
+        slope, bend = -(self.basis.T @ half(curve)), doubled(curve, inverse, self.basis)
         if q:
             slope = np.concatenate([slope, np.zeros(q)])
             bend = la.block_diag(bend, np.zeros((q, q)))
@@ -320,7 +314,7 @@ class Search:
             length /= 2
             if length < _SHORTEST:
                 return None
-        here = self._proof(tau, value, curve, prices, free, moves, np.abs(missing).max())
+        here = self._proof(tau, value, prices, free, moves, np.abs(missing).max())
         self.points = ahead
         return length, decrement, here
 
@@ -351,9 +345,11 @@ class Search:
         y = piece.products @ u
         if (y <= 0).any():
             raise la.LinAlgError("outside")
-        slope = -tau * (piece.given(half(inverse)[None])[0] + piece.products.T @ (1 / y))
+        slope = -tau * (piece.halves.T @ half(inverse) + piece.products.T @ (1 / y))
         scaled = sp.diags_array(1 / y) @ piece.products
-        hessian = tau * (doubled(inverse, inverse, piece.basis) / 2 + (scaled.T @ scaled).toarray())
+        hessian = tau * (
+            doubled(inverse, inverse, piece.halves) / 2 + (scaled.T @ scaled).toarray()
+        )
         return slope, hessian, inner
 
     def _direct(
@@ -390,13 +386,9 @@ class Search:
             kept.append((factor, back, across, inner, dual))
         # W = slope + bend dX - sumsᵀλ,  dX = moved - shared W,  sums dX = missing
         system = la.lu_factor(
-            np.block(
-                [
-                    [np.eye(size) + shared @ bend, -shared @ self.sums.T],
-                    [self.sums, np.zeros((many, many))],
-                ]
-            )
-        )
+            np.block([[np.eye(size) + shared @ bend, -shared @ self.sums.T],
+                      [self.sums, np.zeros((many, many))]])
+        )  # fmt: skip
 
         def solved(
             owns: Sequence[Floats], slope: Floats, zeros: Sequence[Floats], missing: Floats
@@ -438,15 +430,9 @@ class Search:
         return moves, prices, free
 
     def _proof(
-        self,
-        tau: float,
-        value: float,
-        curve: Floats,
-        prices: Floats,
-        free: Sequence[Floats],
-        moves: Sequence[Floats],
-        missing: float,
-    ) -> Found | None:
+        self, tau: float, value: float, prices: Floats, free: Sequence[Floats],
+        moves: Sequence[Floats], missing: float,
+    ) -> Found | None:  # fmt: skip
         """The multipliers of a point, where every equation holds."""
         if missing > _HELD:
             return None

@@ -127,17 +127,13 @@ def _searched(
     found, forms = bounded(asked, clock)
     if rays is None:
         return None, found, forms
-
-    def stop() -> bool:
-        return clock.remaining() <= 0
-
-    goal = found.bound, max(asked.gap, TIGHT), asked.spread, stop, clock.report
+    goal = found.bound, max(asked.gap, TIGHT), asked.spread, clock.should_stop, clock.report
     if rays.count:
         return designed(rays, asked.wanted, found.information, *goal), found, forms
     none = np.zeros(0)
     free = limited.Limits(np.zeros((0, 1, len(asked.factor))), none, (), none)
     program = limited.Program(rays, free)
-    begun = limited.started(program, found.information, stop)
+    begun = limited.started(program, found.information, clock.should_stop)
     made = begun and limited.designed(program, asked.wanted, begun[0], *goal)
     return made[0] if made else None, found, forms
 
@@ -154,12 +150,8 @@ def _limited(
             remedy="Name a population, or leave the limits out",
         )
     found, forms = known
-
-    def stop() -> bool:
-        return clock.remaining() <= 0
-
     program = limited.Program(rays, labels.limits)
-    begun = limited.started(program, found.information, stop)
+    begun = limited.started(program, found.information, clock.should_stop)
     if begun is None:
         raise SolverError(
             "no mechanism was found that keeps all limits",
@@ -170,7 +162,7 @@ def _limited(
     reached.sort(key=lambda own: -own[0].bound)
     made = limited.designed(
         program, asked.wanted, begun[0], reached[0][0].bound, max(asked.gap, TIGHT),
-        asked.spread, stop, clock.report,
+        asked.spread, clock.should_stop, clock.report,
     )  # fmt: skip
     if made is None:
         raise SolverError("the weights of columns led nowhere", where="objective")
@@ -208,7 +200,7 @@ def _levelled(
     for step in range(_TURNS):
         scaled = pool / (pool @ people)[:, None]
         found = weighed(asked.wanted, scaled, 1e-4)
-        if found is None or clock.remaining() <= 0:
+        if found is None or clock.should_stop():
             break
         shares = found.weights / (pool @ people)
         matrix = (pool * shares[:, None]).T

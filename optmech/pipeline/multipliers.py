@@ -87,7 +87,7 @@ def listed(asked: Asked, clock: Clock) -> tuple[Weighed, Found, list[PieceProof]
     rays = listed_rays(near)
     made = best_of(
         rays / (rays @ asked.population)[:, None], asked.wanted, asked.population,
-        max(asked.gap / 4, _FINEST), asked.spread, lambda: clock.remaining() <= 0, clock.report,
+        max(asked.gap / 4, _FINEST), asked.spread, clock.should_stop, clock.report,
     )  # fmt: skip
     if made is None:
         return None
@@ -103,7 +103,7 @@ def _searched(
 ) -> Found | None:
     """The best multipliers of these pieces; None where there are none."""
     search = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
-    found = search.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+    found = search.run(max(asked.gap / 4, TIGHT / 2), clock.should_stop)
     clock.report(f"bound {found.bound if found else 0:.6g}")
     return found
 
