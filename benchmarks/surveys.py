@@ -2,7 +2,6 @@
 
     python benchmarks/surveys.py run                    # every line of docs/statistics.md
     python benchmarks/surveys.py run "16 points" cells  # lines with these in their name
-    python benchmarks/surveys.py run --only-small       # those of few secrets
     python benchmarks/surveys.py table
     python benchmarks/surveys.py blocks                 # the table of docs/literature.md
 
@@ -34,7 +33,6 @@ RESULTS = HERE / "results" / "surveys.jsonl"
 E = om.distances.euclidean()
 CHAPTERS = (4, 6, 7, 8, 9, 11, 13, 15, 17)
 """Codes of every chapter of a tree: with the chapters and the root 100."""
-SMALL = 9
 
 
 class Case(NamedTuple):
@@ -141,58 +139,65 @@ def table(store: Store) -> str:
     return "\n".join(lines)
 
 
-def blocks(sizes: tuple[int, ...], epsilon: float, gap: float) -> Iterator[tuple[str, float]]:
-    """Values in blocks that may be told, ε within each, a population that is the same everywhere:
-    N times the variance of the histogram of mechanisms that tell the block.
+def blocks(sizes: tuple[int, ...], zipf: bool, epsilon: float = 1.0) -> dict[str, float]:
+    """Values in blocks that may be told, ε within each: N times the variance of the histogram of
+    mechanisms that tell the block. In a block all values are as frequent, or the k-th 1/k times.
 
-    With shares w of the blocks, and V of one block by itself, it is Σ w (V + 1/size) - 1/values.
+    With shares w of the blocks, and μ within one, it is Σ w (V + |μ|²) - |π|² for V of one block.
     """
-    total = sum(sizes)
-    made: dict[str, float] = {"Hadamard response in every block": 0.0, "designed": 0.0}
-    made |= {"k-ary response in every block": 0.0, "subset selection in every block": 0.0}
-    made |= {"no mechanism below": 0.0}
+    total, made = sum(sizes), dict[str, float]()
+    spread = 0.0
     for size in sizes:
-        secrets = om.Domain.range(size)
-        local = om.DifferentialPrivacy(epsilon)
-        goal = om.MinimizeVariance("histogram")
-        prior = om.Prior.uniform(secrets)
-        hamming = om.distances.hamming()
-        design = om.solve(om.Problem(prior, hamming, objective=goal, constraints=[local]), gap=gap)
+        secrets, share = om.Domain.range(size), size / total
+        weights = 1 / np.arange(1, size + 1) if zipf else np.ones(size)
+        prior, local = om.Prior(secrets, weights), om.DifferentialPrivacy(epsilon)
+        goal, hamming = om.MinimizeVariance("histogram"), om.distances.hamming()
+        design = om.solve(om.Problem(prior, hamming, objective=goal, constraints=[local]))
         own = {
-            "Hadamard response in every block": hadamard(secrets, epsilon),
-            "k-ary response in every block": om.mechanisms.randomized_response(secrets, epsilon),
-            "subset selection in every block": om.mechanisms.subset_selection(secrets, epsilon),
+            "Hadamard response": hadamard(secrets, epsilon),
+            "k-ary response": om.mechanisms.randomized_response(secrets, epsilon),
+            "subset selection": om.mechanisms.subset_selection(secrets, epsilon),
         }
         each = {
             name: float(om.estimate.variances(m, "histogram", prior).sum())
             for name, m in own.items()
         }
         each |= {"designed": design.variance, "no mechanism below": design.variance_bound}
+        square = float(prior.weights @ prior.weights)
+        spread += share**2 * square
         for name, value in each.items():
-            made[name] += size / total * (value + 1 / size)
-    for name, value in made.items():
-        yield name, value - 1 / total
+            made[name] = made.get(name, 0.0) + share * (value + square)
+    return {name: value - spread for name, value in made.items()}
+
+
+def blocks_table() -> str:
+    """The table of docs/literature.md."""
+    lines = []
+    for sizes in ((4, 4, 4, 4), (8, 4, 2, 2), (8, 8)):
+        for zipf in (False, True):
+            found = blocks(sizes, zipf)
+            if not lines:
+                lines = ["| blocks, population | " + " | ".join(found) + " |"]
+                lines.append("|---" + "|---:" * len(found) + "|")
+            named = ", ".join(map(str, sizes)) + ("; 1/k" if zipf else "; the same")
+            lines.append(f"| {named} | " + " | ".join(f"{v:.4g}" for v in found.values()) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "table", "blocks"))
     parser.add_argument("parts", nargs="*", default=[""], help="lines with one of these in them")
-    parser.add_argument("--only-small", action="store_true", help=f"up to {SMALL} secrets")
     add_files(parser, RESULTS)
     args = parser.parse_args()
     if args.what == "blocks":
-        for sizes in ((4, 4, 4, 4), (8, 4, 2, 2), (8, 8)):
-            for name, value in blocks(sizes, 1.0, 1e-3):
-                print(f"{sizes}, {name}: {value:.4f}", flush=True)
+        print(blocks_table())
         return
     store = Store(args.results)
     for case in cases():
         task: dict[str, Any] = case._asdict()
         wanted = any(part in case.name for part in args.parts)
         if args.what == "run" and wanted and store.find(task) is None:
-            if args.only_small and case.size > SMALL:
-                continue
             record = store.add(task, solved(case))
             print(f"{case.name}: {record['variance']:.6g} {record['bound']:.6g}", flush=True)
     print(table(store))
