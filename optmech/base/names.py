@@ -7,9 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
+from threading import RLock
 from typing import Any
 
 from optmech.errors import ProblemError
+
+_LOADING, _PATIENCE = RLock(), 5.0
+"""Held while a name is imported, and how many seconds others wait for it."""
 
 
 def lazily(
@@ -26,12 +30,22 @@ def lazily(
         return sorted({*stated(package), *_others(within)} - {*rarer.split()})
 
     def found(name: str) -> object:
+        # threads that import a package and a part of it at once are given what is half made; who
+        # holds Python's lock of a module that another waits for here goes on after a while
+        alone = _LOADING.acquire(timeout=_PATIENCE)
+        try:
+            return sought(name)
+        finally:
+            if alone:
+                _LOADING.release()
+
+    def sought(name: str) -> object:
         if name == "__all__":
             return listed()
         homes = stated(package)
         space, _, name = earlier.get(name, name).rpartition(".")
         if space:
-            return getattr(found(space), name)
+            return getattr(sought(space), name)
         if name not in homes:
             if within is not None and not name.startswith("_"):
                 with suppress(LookupError):

@@ -147,7 +147,7 @@ class Promise(Shown):
         )
         along = self.apart.removeprefix("apart")
         more = f", odds {odds}{along}" if odds else ""
-        return f"ε = {self.epsilon:.4g}{per} {where}{more}, n reports n ε"
+        return f"ε = {from_above(self.epsilon, 4)}{per} {where}{more}, n reports n ε"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -241,7 +241,7 @@ def _first(problem: Problem, stated: Stated, mechanism: Mechanism | None) -> Pro
     epsilon, measure = float(promised.epsilon), promised.measure
     rate = f"ε = {promised.epsilon.words} per {_per(measure)}"
     if promised.epsilon.log_of is not None:
-        rate += f", {epsilon:.4g}"
+        rate += f", {from_above(epsilon, 4)}"
     if promised.scope == "every point":
         return at_every_point(epsilon, rate, measure, mesh=problem.mesh)
     return between(secrets, (epsilon, rate, measure), mechanism)
@@ -325,7 +325,7 @@ def at_every_point(
 ) -> Promise:
     """What holds of a region, a line or roads, ε in words being the ``rate``; ``slack`` counts on
     top of a distance."""
-    more = f" + {slack:.2g}{f' {measure.unit}' if measure.unit else ''}" if slack else ""
+    more = f" + {from_above(slack, 3)}{f' {measure.unit}' if measure.unit else ''}" if slack else ""
     where, apart = "the region", "d apart"
     if mesh is not None and not mesh.is_region:
         where, apart = mesh.words, "d apart along it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import optmech as om
@@ -160,3 +161,27 @@ def test_a_mistake_is_answered(
     (line,) = [line for line in lines if place in line and reason in line]
     assert remedy in line.partition(reason)[2]
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_a_point_with_its_coordinates_exchanged_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a region of the globe, where the exchanged point lies inside: not in the plane, and not
+    of a point that lies nowhere."""
+    for box, exchanged, unit in (
+        ((2.2, 48.8, 2.5, 49.0), "48.9,2.3", "lonlat"),
+        ((2.0, 48.0, 3.0, 49.0), "48.5,2.5", "plane"),
+    ):
+        mesh = om.Mesh.grid(box, 1, coordinates=unit)
+        places = np.asarray(mesh.vertices[:2])
+        secrets = om.Domain(["a", "b"], places, coordinates=unit)
+        distance = om.distances.haversine() if unit == "lonlat" else om.distances.euclidean()
+        privacy = om.MetricPrivacy("1/10", distance, everywhere=mesh)
+        problem = om.Problem(om.Prior.uniform(secrets), distance, constraints=[privacy])
+        om.solve(problem).save(tmp_path / "design.json")
+        for point in (exchanged, "80,80"):
+            assert main(["sample", str(tmp_path / "design.json"), point]) == 2
+            said = capsys.readouterr().err
+            assert "lies outside of the region" in said
+            assert ("the other way around" in said) == (unit == "lonlat" and point == exchanged)
+            assert point.split(",")[0] not in said

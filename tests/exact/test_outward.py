@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 from hypothesis import example, given, strategies as st
 
+import optmech as om
+from optmech.designs.promise import at_every_point, promise_of
 from optmech.exact.number import from_above, from_below
 from optmech.exact.rounding import exp_down, exp_up, log_floats, log_range
+from optmech.problem.promised import Measure
 
 
 def between(low: float, value: mpmath.mpf, high: float, width: float) -> bool:
@@ -77,3 +83,20 @@ def test_bounds_are_shown_on_their_side(value: float, digits: int) -> None:
         assert float(high) - float(low) <= 2 * abs(value) * 10.0 ** (1 - digits)
     for text in (low, high):
         assert len(text.replace("-", "").replace(".", "").partition("e")[0].lstrip("0")) <= digits
+
+
+def test_what_a_promise_adds_to_a_distance_is_shown_from_above() -> None:
+    """The earth's file for tables has 0.1517 km, which was shown as 0.15: ε (d + 0.15) is less than
+    what holds. The rate of "ln k" as a number likewise."""
+    rng = np.random.default_rng(5)
+    km = om.distances.euclidean()
+    for _ in range(200):
+        slack, base = float(10 ** rng.uniform(-6, 3)), int(rng.integers(2, 40))
+        said = at_every_point(1.0, "ε = 1", Measure("haversine", "km"), slack).sentence
+        assert Fraction(said.partition("(ε (d + ")[2].partition(" km")[0]) >= Fraction(slack)
+        stated = om.MetricPrivacy(f"ln {base}", km)
+        problem = om.Problem(om.Prior.uniform(om.Domain.range(3)), km, constraints=[stated])
+        rate = promise_of(problem).sentence.partition(f"ln {base}")[2]
+        shown = re.search(r", ([0-9]+(?:\.[0-9]+)?)", rate)
+        assert shown
+        assert mpmath.mpf(shown[1]) >= mpmath.log(base)

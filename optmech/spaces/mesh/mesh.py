@@ -485,6 +485,9 @@ class Mesh(SameFields, ReadOnly):
         if found is None:
             outside, remedy = self._outside
             where = "point" if k is None else f"points[{k}]"
+            degrees = self.coordinates == "lonlat" and len(point) == 2
+            if degrees and self.locate_exactly(point[::-1]) is not None:
+                remedy = "It may be the other way around: longitude first"
             raise ProblemError(outside, where=where, remedy=remedy)
         return found
 

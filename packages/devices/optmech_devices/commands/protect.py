@@ -185,6 +185,8 @@ def run(args: Namespace) -> Answer:
         "reports": reports,
         "moved": found.moved,
         "columns": written,
+        "places": [name for name in written if name not in asked.keep],
+        "times": dict.fromkeys(flow.timed if args.times else [], args.times),
         "left_out": left,
         "draws_per_row": draws,
         "shuffled": not args.keep_order,

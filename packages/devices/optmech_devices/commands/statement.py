@@ -21,7 +21,7 @@ def run(args: Namespace) -> Answer:
     from optmech_devices.protection.statement import statement_of, written
 
     claim_outputs(args, [args.source])
-    title = args.title or f"What {Path(args.source).name} promises"
+    title = args.title or f"What is promised by {Path(args.source).name}"
     sections = statement_of(args.source)
     write_atomically(args.output, written(sections, args.output, title))
     values = {"sections": [head for head, _ in sections], "title": title}

@@ -137,7 +137,7 @@ class Flow:
                 noted(f"taking {plain[0]!r} for whose a row is (--per names another column)")
             else:
                 keys = plain or [name for name in known if is_key(str(name))]
-                found = f" (it may be {few_columns(keys)})" if keys else ""
+                found = f" (it may be {few_columns(keys or known)})" if known else ""
                 self.unsaid = f"nothing says whose a row is{found}, so all are taken for one's"
         if not spending.budget.daily:
             spending.time = None

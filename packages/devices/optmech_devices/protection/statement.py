@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -80,15 +81,22 @@ def _summary(path: str | Path) -> dict[str, Any] | None:
 
 _AGAINST = (
     "It holds against everybody who sees the reports, whatever else they know, and however long "
-    "they compute. How the reports were made need not be secret."
+    "they compute: what the reports add is within the odds below, and what they know already comes "
+    "on top. The method need not be secret."
 )
 _AS_STATED = (
     "It holds as the promise below says it, of guesses, averages or distributions, and not against "
     "everybody whatever else they know."
 )
 _NOT_AGAINST = (
-    "It does not hold against those who have the original data, the key by which reports repeat, "
-    "or the random numbers that were drawn."
+    "It does not hold against those who have the original data, {key}or the random numbers that "
+    "were drawn."
+)
+_KEY = "the key by which reports repeat, "
+_COUNTED = (
+    "A design that was made of the original rows (by optmech init without --uniform) tells how "
+    "many of them lie where, and so where homes are. Keep its file, its report and its problem "
+    "file like the original data. This page holds none of that."
 )
 _DESIGN = (
     "Every inequality behind these sentences was decided in whole numbers when the file was read "
@@ -131,66 +139,127 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
 
 def _of_table(found: Mapping[str, Any]) -> list[Section]:
     person, budget = found["person"], found["person"].get("budget", {})
-    by = person["by"]
-    people = (
-        f"The table counts {person['persons']:,} persons, by the column {by!r}."
-        if by is not None
-        else f"The table counts {person['persons']:,} persons: nothing else says whose a row is."
-    )
+    sticky, repeated = person["repeats"].startswith(_REPEATS), person["repeated"]
     one = [found["promise"]] if found.get("promise") else []
     if found.get("odds"):
         one.append(_odds(_numbers(found["odds"]), "One report can"))
     worst, median = person["worst"], person["median"]
-    together = [_whole(worst, "the person with most reports"), _whole(median, "the median person")]
+    together = [_whole(worst, "the person with most reports")]
+    if worst != median:
+        together.append(_whole(median, "the median person"))
     if person.get("worst_day"):
         together.insert(0, _whole(person["worst_day"], "the day with most reports of one person"))
-    limits = [_budget(budget, person["unit"]), f"What repeats: {person['repeats']}."]
-    kept = ", ".join(found["columns"])
-    not_promised = [
-        f"Nothing is promised of what else stands in the table: {kept} are its columns, and "
-        "columns other than places and reports are as they were.",
-        *_open(found.get("scope"), found.get("measure") is not None),
-        *_ALWAYS,
-    ]
-    if not found.get("shuffled", False):
-        not_promised.insert(
-            1, "Rows stand in their old order, by which those of one person may be found."
+    if worst["draws"] > 1 and worst["odds"]:
+        together.append(
+            "Averages are within these figures: whoever averages what one person's own draws about "
+            "one place reported comes closer to it with every draw. An average of all rows is none "
+            "of true places where rows repeat."
+        )
+    limits = [_budget(budget, person["unit"]), *([f"{_REPEATS}."] if sticky else [])]
+    own = found["rows"] - person["left_out"] - repeated
+    unlike = (
+        f"Only {own:,} of {found['rows']:,} rows have a report of their own place. Then a person's "
+        f"budget was spent: {repeated:,} rows repeat the person's report before, and say nothing "
+        "of where anybody was at that row. Do not use them as positions: a row may show a city "
+        "where the person was not, and a point that stands often is one row repeated. The first "
+        "rows of each person, in the order of the data, have reports of their own."
+    )
+    if person["by"] is None:
+        unlike += (
+            " Where rows were sorted by person they are all of the first, who bears the whole "
+            "promise below: name the column that says whose a row is (--per)."
         )
     counts = (
         f"{found['rows']:,} rows were read, {person['left_out']:,} left out, "
-        f"{found['moved']:,} taken to the nearest place, {person['repeated']:,} repeat a report "
-        "that was made before."
+        f"{found['moved']:,} taken to the nearest place of a report."
     )
     return [
-        (
-            "Who is protected, and against whom",
-            _who(
-                found.get("scope", "places"),
-                f"{people} Of each it is hidden where the person was, not that the person is in "
-                "the table.",
-            ),
-        ),
+        *([("Before anybody uses the table", [unlike])] if repeated else []),
+        ("Who is protected, and against whom", _who(found.get("scope", "places"), *_people(found))),
         ("What one report promises", one or ["Nothing is stated of one report."]),
         ("What all reports of a person promise", [*together, *limits]),
-        ("What is not promised", not_promised),
+        (
+            "What is not promised",
+            [
+                *_columns(found),
+                *([_COPIES if person["by"] is None else _ALIKE] if sticky or repeated else []),
+                *_open(found.get("scope"), found.get("measure") is not None),
+                *_ALWAYS,
+            ],
+        ),
         (
             "How it was checked",
-            [counts, "The draws of every person were counted while the table was written."],
+            [
+                counts,
+                "The draws of every person were counted while the table was written. That does not "
+                "check the odds of one draw: those are what the mechanism's own file proves.",
+            ],
         ),
         ("Where law has words for it", _law(found.get("scope", "places"))),
     ]
 
 
+def _people(found: Mapping[str, Any]) -> tuple[str, bool]:
+    """Of whom a table is, and whether reports repeat by a key."""
+    person = found["person"]
+    by, count = person["by"], person["persons"]
+    if by is not None:
+        gone = "" if by in found["columns"] else ", which is not in the table"
+        people = f"The data have {count:,} person{'s'[: count != 1]}, by their column {by!r}{gone}."
+    elif count == 1:
+        people = (
+            f"No column was named that says whose a row is. So all {found['rows']:,} rows were "
+            "taken for one person's. That is not the number of persons, which is not known here, "
+            "though other columns may tell it. Each of them has at least the promise below."
+        )
+    else:
+        people = f"Every row was said to be a person's own: {count:,} persons."
+    hidden = "How far places are hidden, the odds below say. That a person is there is not hidden."
+    return f"{people} {hidden}", person["repeats"].startswith(_REPEATS)
+
+
+def _columns(found: Mapping[str, Any]) -> Iterator[str]:
+    """What became of the columns, and of the order of rows."""
+    reports, cut = found.get("places"), found.get("times") or {}
+    kept = [name for name in found["columns"] if name not in [*(reports or []), *cut]]
+    if reports:
+        yield f"Only these columns are reports: {', '.join(reports)}."
+    if cut:
+        said = ", ".join(f"{name} (cut to the {unit})" for name, unit in cut.items())
+        yield (
+            f"Nothing is promised of {said}: what is left of it still says when, and rows whose "
+            "times follow on one another may be one person's."
+        )
+    if kept:
+        yield f"Nothing is promised of {', '.join(kept)}: released as in the data."
+    if found["left_out"]:
+        yield f"Left out of the table: {', '.join(found['left_out'])}."
+    yield (
+        "Rows are shuffled: their order says nothing."
+        if found.get("shuffled", False)
+        else "Rows stand in their old order, by which those of one person may be found."
+    )
+
+
+_REPEATS = "a place repeats its report, which counts once"
+_ALIKE = (
+    "Rows with exactly the same point are probably of one person: how many there are tells how "
+    "many rows that person has. Points that stand once or seldom are reports of their own."
+)
+_COPIES = (
+    "Rows with exactly the same point repeat one report, whosever they are. Points that stand once "
+    "or seldom are reports of their own."
+)
 _POSITIONS = ("every point", "cells", "places")
 """Scopes of promises between positions."""
 
 
-def _who(scope: str, whom: str) -> list[str]:
+def _who(scope: str, whom: str, key: bool = True) -> list[str]:
     """Who is protected, and against whom: against everybody by ratios between two secrets alone."""
     if scope == "use":
         return ["Nobody: no privacy is promised."]
     whatever = _AGAINST if scope in (*_POSITIONS, "secrets") else _AS_STATED
-    return [whom, whatever, _NOT_AGAINST]
+    return [whom, whatever, _NOT_AGAINST.format(key=_KEY if key else ""), _COUNTED]
 
 
 def _open(scope: str | None, far: bool) -> Iterator[str]:
@@ -211,7 +280,8 @@ def _open(scope: str | None, far: bool) -> Iterator[str]:
 
 _ALWAYS = [
     "That a person has reports, and how many, is not hidden.",
-    "Persons who were together tell of each other: the reports of one are about the other too.",
+    "Persons who were together tell of each other: the reports of one are about the other too, and "
+    "the odds of both multiply.",
     "What is known from elsewhere adds to it: another table about the same persons spends anew.",
 ]
 _REACH = "whatever they have, and only of places."
@@ -224,8 +294,9 @@ _LAW = [
     "well their places are hidden.",
     "Singling out (Opinion 05/2014, WP 216): the odds above bound what reports add to a guess of "
     "where a person was. They do not bound what other columns single out.",
-    "Linkability: rows that carry one name are linked. Of rows without a name, the order, exact "
-    "times and rare values may link them.",
+    "Linkability: rows that carry one name are linked. Of rows without a name, one and the same "
+    "report, reports far from all others, times and rare values may link them, and so may their "
+    "order unless shuffled.",
     "Inference: whoever believed two places equally likely may believe one of them as many times "
     "more as the odds say, and no more. What follows from the large, such as the city, is open.",
 ]
@@ -242,12 +313,22 @@ def _law(scope: str) -> list[str]:
 
 def _odds(odds: Mapping[int, float], what: str) -> str:
     said = [
-        f"{times(factor)} times where the places are {length_words(metres)} apart"
-        if factor <= MOST
-        else f"without a limit that helps where they are {length_words(metres)} apart"
+        f"{length_words(metres)} apart by "
+        + (
+            f"at most {times(factor)} times, at worst from 50 % to {_sure(factor)} %"
+            if factor <= MOST
+            else "more than a million times, which hides nothing"
+        )
         for metres, factor in sorted(odds.items())
     ]
-    return f"{what} shift the odds between two places by at most {'; '.join(said)}."
+    return f"{what} shift the odds between two places {'; '.join(said)}."
+
+
+def _sure(factor: float) -> str:
+    """What of two things that were equally likely becomes at most, in per cent, rounded up."""
+    doubt = 100 / (1 + factor)
+    digits = max(0, 1 - math.floor(math.log10(doubt))) if doubt < 10 else 0
+    return f"{100 - math.floor(doubt * 10**digits) / 10**digits:.{digits}f}"
 
 
 def _numbers(odds: Mapping[str, Any]) -> dict[int, float]:
@@ -256,7 +337,7 @@ def _numbers(odds: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _whole(figure: Mapping[str, Any], who: str) -> str:
-    count = f"{figure['draws']:,.4g} different report{'' if figure['draws'] == 1 else 's'}"
+    count = f"{figure['draws']:,.4g} draw{'' if figure['draws'] == 1 else 's'}"
     odds = _numbers(figure["odds"])
     if not odds:
         return f"Of {who}: {count}."
@@ -267,7 +348,7 @@ def _budget(budget: Mapping[str, Any], unit: str) -> str:
     if budget.get("none"):
         return "No budget was set: nothing limits what a person's reports tell together."
     if budget.get("epsilon") is None:
-        return f"A person has at most {budget.get('draws')} different reports."
+        return f"A person has at most {budget.get('draws')} draws."
     per = f" per {unit}" if unit else ""
     of = "of a person's day" if budget.get("per") == "day" else "of a person"
     return f"The budget {of} is ε = {budget['epsilon']:g}{per}, and was enforced."

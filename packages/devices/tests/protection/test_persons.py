@@ -241,7 +241,7 @@ def test_a_statement_says_what_the_summary_says(
     argv = ["protect", "t.csv", "-o", "o.csv", "--summary", "s.json", "--budget", "4"]
     assert main(argv) == 0
     text = " ".join(line for _, said in statement_of("s.json") for line in said)
-    assert "counts 4 persons, by the column 'user'" in text
+    assert "The data have 4 persons, by their column 'user'" in text
     assert "no legal claim" in text
     assert "ε = 4 per km, and was enforced" in text
     earth.save("e.omm")
@@ -290,3 +290,20 @@ def test_times_are_cut_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     table.write_text("ts,lon,lat\nnoon,16,48\n")
     assert main([*argv, "--times", "day"]) == 2
     assert "row 1 (line 2)" in capsys.readouterr().err
+
+
+def test_columns_are_named_where_none_says_whose_a_row_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those with names of persons where there are any, else all that are no places."""
+    monkeypatch.chdir(tmp_path)
+    plain = rides()[["user", "lon", "lat"]]
+    for old, new, named in (
+        ("user", "nurse", "(it may be nurse)"),
+        ("user", "bike", "(it may be bike)"),
+    ):
+        plain.rename(columns={old: new}).assign(fare=1).to_csv("t.csv", index=False)
+        assert main(["protect", "t.csv", "-o", "o.csv", "--budget", "4"]) == 0
+        said = capsys.readouterr().err.replace("'", "")
+        wanted = named if new == "bike" else "(it may be nurse, fare)"
+        assert f"nothing says whose a row is {wanted}" in said

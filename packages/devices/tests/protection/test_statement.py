@@ -9,6 +9,7 @@ import pytest
 from optmech_devices.protection.statement import statement_of
 
 import optmech as om
+from optmech.cli.main import main
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 LINE, NAMES = om.Domain.range(4, unit="km"), om.Domain(["a", "b", "c"])
@@ -64,3 +65,34 @@ def test_how_far_reports_are_from_each_other_is_said_in_lengths(tmp_path: Path) 
     ):
         problem = om.Problem(om.Prior.uniform(secrets), np.ones((len(secrets), len(secrets))))
         assert words in said(problem, tmp_path)
+
+
+def test_a_table_says_whose_rows_they_are_and_which_have_reports_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Forty rows of four persons, one draw each, as a reader who is no engineer needs it: the
+    numbers are counted here, and odds become how sure one may be."""
+    data, summary = tmp_path / "data.csv", tmp_path / "summary.json"
+    rows = [f"u{k % 4},2026-05-0{1 + k % 9},{2.3 + k / 999:.5f},48.85" for k in range(40)]
+    data.write_text("nurse,date,lon,lat\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    kept = ["--keep", "date", "--times", "month", "--summary", str(summary), "--budget", "2"]
+    texts = []
+    for given in ([], ["--per", "nurse"]):
+        out = tmp_path / "out.csv"
+        assert main(["protect", str(data), *kept, *given, "-o", str(out)]) == 0
+        points = {line.split(",", 1)[1] for line in out.read_text().splitlines()[1:]}
+        assert len(points) == (4 if given else 1)
+        texts.append(" ".join(line for _, lines in statement_of(summary) for line in lines))
+        assert f"Only {len(points)} of 40 rows have a report of their own place" in texts[-1]
+        assert f"{40 - len(points)} rows repeat the person's report before" in texts[-1]
+        # e^(ln 4 (1 + 0.15)) = 4.925: 4.925 of 5.925 are 83.1 %
+        assert "1 km apart by at most 4.94 times, at worst from 50 % to 84 %" in texts[-1]
+        assert "Only these columns are reports: lon, lat." in texts[-1]
+        assert "date (cut to the month)" in texts[-1]
+        assert "Left out of the table: nurse." in texts[-1]
+        assert "key by which" not in texts[-1]
+    assert "That is not the number of persons, which is not known here" in texts[0]
+    assert "Where rows were sorted by person they are all of the first" in texts[0]
+    assert "repeat one report, whosever they are" in texts[0]
+    assert "how many there are tells how many rows that person has" in texts[1]
+    assert "The data have 4 persons, by their column 'nurse', which is not in" in texts[1]
