@@ -223,10 +223,8 @@ def _holds(
         own = [[Fraction(weight) * v for v in rows[a]] for a, b, weight in used if a == b]
         return all(sum(column) < 0 for column in zip(*own, strict=True)) and bool(own)
     whole, weights = slack.whole.tolist(), Dyadic.of(np.array([[0.0, *(w for *_, w in used)]]))
-    rest = Dyadic(
-        flint.fmpz_mat([row + [0] * (size - n) for row in whole + [[0] * n] * (size - n)]),
-        slack.bits,
-    )
+    rows_of = [row + [0] * (size - n) for row in whole + [[0] * n] * (size - n)]
+    rest = Dyadic(flint.fmpz_mat(rows_of), slack.bits)
     table = [[0] * len(rows) for _ in rows]
     for (a, b, _), weight in zip(used, weights.whole.tolist()[0][1:], strict=True):
         table[a][b] += weight

@@ -56,24 +56,16 @@ def bounded(
 ) -> tuple[Found, list[PieceProof]]:  # fmt: skip
     """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
     rests on limits on losses too."""
-    factor = asked.factor
-    n = len(factor)
-    off = factor[~np.eye(n, dtype=bool)]
-    tried = [cone(factor, asked.population)]
-    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
-        tried = [levels(factor, asked.population)]
-    limits = None
+    off = asked.factor[~np.eye(len(asked.factor), dtype=bool)]
+    divide = levels if len(off) > 2 and np.ptp(off) < 1e-12 * off[0] else cone
+    (pieces, forms), limits = divide(asked.factor, asked.population), None
     if labels is not None and begun is not None:
         limits = labels.charges()[1]
-        tried = [by_label(own, labels, begun, asked.population) for own in tried]
-    best = None
-    for pieces, forms in filter(all, tried):
-        found = _searched(asked, clock, pieces, limits)
-        if found is not None and (best is None or found.bound > best[0].bound):
-            best = found, forms
-    if best is None:
+        pieces, forms = by_label((pieces, forms), labels, begun, asked.population)
+    found = _searched(asked, clock, pieces, limits)
+    if found is None:
         raise SolverError("the bound's program led nowhere", where="objective")
-    return best
+    return found, forms
 
 
 def listed(asked: Asked, clock: Clock) -> tuple[Weighed, Found, list[PieceProof]] | None:
@@ -142,7 +134,6 @@ def proof_of(
         own = np.concatenate([weight, free])
         if form.guess is not None:
             own = own * form.weight
-        if form.guess is not None:
             # beyond the secrets are rows of guesses, which have no factor
             factor = np.pad(factor, (0, n), constant_values=1.0)
         scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
