@@ -26,7 +26,7 @@ from optmech.certificate.variance import (
 )
 from optmech.exact.number import rounded_down
 
-LISTED = 10
+LISTED = 9
 """Secrets up to which all extreme rays are listed."""
 _UNIT = 30
 """Bits behind the point of the logarithms of factors, rounded up."""
@@ -171,7 +171,9 @@ def extreme_levels(steps: Ints) -> Ints:
                 fresh = own[(least <= most) & (np.abs(end) < _FAR // 2)].copy()
                 fresh[:, j] = end[(least <= most) & (np.abs(end) < _FAR // 2)]
                 grown.append(fresh)
-        now = np.unique(np.vstack(grown), axis=0)
+        now = np.vstack(grown)
+        now = now[np.lexsort(now.T)]
+        now = now[np.r_[True, (now[1:] != now[:-1]).any(axis=1)]]
     return now
 
 
