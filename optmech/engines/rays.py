@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as la
@@ -50,21 +51,28 @@ class Rays:
     @property
     def count(self) -> int:
         """How many signs a ray has; 0 where it has none."""
-        if self.edges is not None:
-            return len(self.edges)
-        return len(self.factor) if self.level else 0
+        return 0 if self.edges is None and not self.level else len(self.moved[0])
+
+    @cached_property
+    def moved(self) -> tuple[Floats, Floats, Floats]:
+        """Which entries a sign moves (count, S), and their logarithms where it is set and not."""
+        if self.edges is None:
+            n = len(self.factor)
+            return np.eye(n), np.full(n, np.log(self.level)), np.zeros(n)
+        below = np.zeros((len(self.edges), len(self.factor)))
+        ends = [b for _, b in self.edges.tolist()]
+        for e, (a, b) in reversed(list(enumerate(self.edges.tolist()))):
+            below[e, b] = 1.0
+            if a:
+                below[ends.index(a)] += below[e]
+        a, b = self.edges.T
+        return below, np.log(self.factor[b, a]), -np.log(self.factor[a, b])
 
     def made(self, signs: Bools) -> Floats:
         """Rays of signs (k, count), scaled to πᵀv = 1, (k, S)."""
-        n = len(self.factor)
-        if self.edges is None:
-            out = np.where(signs, self.level, 1.0)
-        else:
-            logs = np.zeros((len(signs), n))
-            for e, (a, b) in enumerate(self.edges):
-                up, down = np.log(self.factor[b, a]), -np.log(self.factor[a, b])
-                logs[:, b] = logs[:, a] + np.where(signs[:, e], up, down)
-            out = np.exp(logs - logs.max(axis=1, keepdims=True))
+        moved, up, down = self.moved
+        logs = np.where(signs, up, down) @ moved
+        out = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(out / (out @ self.prior)[:, None])
 
     def signs(self, values: Floats) -> Bools:
@@ -75,23 +83,26 @@ class Rays:
 
     def improved(self, curve: Floats, prices: Floats, signs: Bools) -> tuple[Floats, Bools]:
         """Signs changed one by one while vᵀΓv - λᵀv grows, under πᵀv = 1."""
-        signs = signs.copy()
-        every = np.arange(len(signs))
+        signs, (moved, up, down) = signs.copy(), self.moved
         best = _worth(self.made(signs), curve, prices)
-        active = every
+        active = np.arange(len(signs))
         while len(active):
-            tries = np.repeat(signs[active], self.count, axis=0)
-            where = np.tile(np.arange(self.count), len(active))
-            rows = np.arange(len(tries))
-            tries[rows, where] ^= True
-            worth = _worth(self.made(tries), curve, prices).reshape(len(active), self.count)
+            own = self.made(signs[active])
+            # v + g v_e for every sign e, with v_e what it moves
+            g = np.expm1(np.where(signs[active], down - up, up - down))
+            square = own[:, :, None] * curve * own[:, None]
+            parts = moved @ square
+            curved = square.sum(axis=(1, 2))[:, None]
+            curved = curved + 2 * g * parts.sum(axis=2) + g**2 * (parts * moved).sum(axis=2)
+            scale = 1 + g * ((own * self.prior) @ moved.T)
+            paid = (own @ prices)[:, None] + g * ((own * prices) @ moved.T)
+            worth = curved / scale**2 - paid / scale
             chosen = worth.argmax(axis=1)
             gained = worth[np.arange(len(active)), chosen]
             better = gained > best[active] + 1e-9 * np.abs(best[active])
-            moved = active[better]
-            signs[moved, chosen[better]] ^= True
-            best[moved] = gained[better]
-            active = moved
+            active = active[better]
+            signs[active, chosen[better]] ^= True
+            best[active] = gained[better]
         return best, signs
 
 
