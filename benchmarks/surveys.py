@@ -59,7 +59,8 @@ def cases() -> Iterator[Case]:
     for size in (16, 64):
         for statistic in ("histogram", "cdf"):
             for epsilon in (0.1, 0.3, 1.0, 3.0):
-                yield Case("points", size, epsilon, statistic, 1e-3 if size == 16 else 5e-3)
+                gap = 1e-3 if size == 16 else 5e-3 if epsilon == 0.3 else 8e-3
+                yield Case("points", size, epsilon, statistic, gap)
     for size in (8, 16, 64):
         for statistic in ("histogram", "cdf"):
             yield Case("values", size, 1.0, statistic, 1e-3 if size == 8 else 5e-3)
@@ -123,7 +124,7 @@ def solved(case: Case) -> Record:
 def table(store: Store) -> str:
     """A row for every line that is there."""
     lines = [
-        "| promise, statistic | designed | bound | apart | reports | seconds | check, audit |",
+        "| promise, statistic | designed | bound | apart | reports | processor s | check, audit |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for case in cases():
@@ -133,7 +134,7 @@ def table(store: Store) -> str:
             named = case.name.replace("cdf", "distribution function")
             lines.append(
                 f"| {named} | {value:.5g} | {bound:.5g} | {100 * (value / bound - 1):.2g} % | "
-                f"{record['reports']} | {record['wall']:.0f} | "
+                f"{record['reports']} | {record['seconds']:.0f} | "
                 f"{record['check']:.1f}, {record['audit']:.1f} |"
             )
     return "\n".join(lines)
