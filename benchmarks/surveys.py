@@ -2,7 +2,7 @@
 
     python benchmarks/surveys.py run                    # every line of docs/statistics.md
     python benchmarks/surveys.py run "16 points" cells  # lines with these in their name
-    python benchmarks/surveys.py table
+    python benchmarks/surveys.py table                  # into the page
     python benchmarks/surveys.py blocks                 # the table of docs/literature.md
 
 Every design is checked by `optmech.check` and by the stand-alone audit. Results go to
@@ -24,12 +24,14 @@ from given import add_files
 from optmech_audit.designs import judge_design
 from optmech_audit.document import read
 from optmech_surveys import hadamard
+from privacy_games.pages import filled
 from privacy_games.store import Record, Store
 
 import optmech as om
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "surveys.jsonl"
+PAGE = HERE.parent / "docs" / "statistics.md"
 E = om.distances.euclidean()
 CHAPTERS = (4, 6, 7, 8, 9, 11, 13, 15, 17)
 """Codes of every chapter of a tree: with the chapters and the root 100."""
@@ -134,7 +136,7 @@ def table(store: Store) -> str:
             named = case.name.replace("cdf", "distribution function")
             lines.append(
                 f"| {named} | {value:.5g} | {bound:.5g} | {100 * (value / bound - 1):.2g} % | "
-                f"{record['reports']} | {record['seconds']:.0f} | "
+                f"{record['reports']} | {record['seconds']:.2g} | "
                 f"{record['check']:.1f}, {record['audit']:.1f} |"
             )
     return "\n".join(lines)
@@ -202,6 +204,8 @@ def main() -> None:
             record = store.add(task, solved(case))
             print(f"{case.name}: {record['variance']:.6g} {record['bound']:.6g}", flush=True)
     print(table(store))
+    if args.what == "table":
+        PAGE.write_text(filled(PAGE.read_text(), {"brackets": table(store)}))
 
 
 if __name__ == "__main__":

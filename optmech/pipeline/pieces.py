@@ -88,15 +88,17 @@ def levels(given: Floats, prior: Floats) -> Divided:
     )
     a, b = np.triu_indices(2 * n)
     same = b == a + n
-    level = float(factor[0, n])
-    mean, square = (level + 1) / 2, (level**2 + 1) / 2
-    start = np.full((n + 1, n + 1), mean**2)
-    start[every, every] = square
-    start[n, :n] = start[:n, n] = mean
-    start[n, n] = 1.0
-    scale = 1 / float(start[0, :n] @ prior)
+    level, start = float(factor[0, n]), np.zeros((n + 1, n + 1))
+    # of bits that are alone: of several shares, lest all columns have one sum
+    for share in (0.1, 0.5, 0.9):
+        mean, square = 1 + share * (level - 1), 1 + share * (level**2 - 1)
+        own = np.full((n + 1, n + 1), mean**2)
+        own[every, every] = square
+        own[n, :n] = own[:n, n] = mean
+        own[n, n] = 1.0
+        start += own / (3 * float(own[0, :n] @ prior))
     both = np.column_stack([a, b])
-    piece = Piece(rows_of(ends, factor, n + 1), both[~same], both[same], start * scale)
+    piece = Piece(rows_of(ends, factor, n + 1), both[~same], both[same], start)
     return [piece], [_proof_form("levels", ends, np.vstack([both[~same], both[same]]))]
 
 
