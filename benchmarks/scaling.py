@@ -4,7 +4,8 @@
     python benchmarks/scaling.py --check     # exit status 1 where a document says something else
 
 ``benchmarks/results/engines.jsonl`` is what ``engines.py --suite scaling peers small paper``
-measured, in one go on one machine; ``transport.jsonl`` beside it comes from ``transport.py``.
+measured on one machine, and ``engines-again.jsonl`` what was measured later, some solvers and sizes
+on one day; ``transport.jsonl`` beside them comes from ``transport.py``.
 No number of the tables is written by hand.
 """
 
@@ -41,6 +42,8 @@ def blocks(folder: Path) -> dict[str, str]:
             "ours": tables.ours_block(runs),
             "suites": tables.suites_block(runs),
         }
+    if runs := load(folder / "engines-again.jsonl"):
+        found |= {"again": f"{tables.machine_text(runs)}\n\n{tables.peers_block(runs)}"}
     if rows := transport.load(folder / "transport.jsonl"):
         found["transport"] = transport.transport_table(rows)
     return found

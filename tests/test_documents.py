@@ -60,13 +60,13 @@ def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
 def test_the_readme_names_the_notions_each_with_a_line_that_runs() -> None:
     """Every line of its table, with the names that its program makes."""
     rows = re.findall(r"^\| ([\w -]+) \| `(om\..+?)` \| (.+) \|$", README, re.M)
-    assert len(rows) == 11
+    assert len(rows) == 12
     names: dict[str, object] = {}
     exec(PYTHON[0], names)
     for words, line, proved in rows:
         assert eval(line, names) is not None, words
         assert len(proved.split()) > 5, words
-    named = "linear programming|adversar|coupling|threshold|W_∞|joint|certificate"
+    named = "linear programming|linear program |adversar|coupling|threshold|W_∞|joint|certificate"
     for word in [*named.split("|"), "distortion privacy", "distribution privacy"]:
         assert word in README, word
 
@@ -235,7 +235,7 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     plain = " ".join(README.split())
     assert f"300 (27 million inequalities) {seconds} (median of {row[1]} problems" in plain
     assert f"| 300 | {seconds} (median of {row[1]} problems)" in guide
-    assert round(2 * float(small[1])) == 1
+    assert round(float(small[1])) == 1
     # what is said of the comparison beside its tables
     peers = {
         name: row.split(" | ")
@@ -252,7 +252,7 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     superscript = power.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
     largest = int(ours[2].split()[0])
     assert f"{digit}·10⁻{superscript} for the {largest:,} places below" in plain
-    assert "64 places take half a second" in plain
+    assert "64 places take a second" in plain
 
 
 def test_seconds_of_other_pages_are_those_of_the_tables() -> None:
@@ -274,9 +274,9 @@ def test_seconds_of_other_pages_are_those_of_the_tables() -> None:
     guide = (ROOT / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
     assert "| 100 | about a second |" in guide
     assert round(seconds[100]) == 1
-    largest = re.search(r"\| 1,024 \| two to ten minutes, ", guide)
+    largest = re.search(r"\| 1,024 \| one to ten minutes, ", guide)
     assert largest is not None
-    assert 120 < seconds[1024] < 600
+    assert 60 < seconds[1024] < 600
 
 
 def measured() -> dict[str, tuple[str, int]]:
@@ -304,8 +304,8 @@ def measured() -> dict[str, tuple[str, int]]:
         r"(\d+) million privacy inequalities": (f"{(zones**3 - zones**2) / 1e6:.0f}", 1),
         r"median of (\d+) problems": (middle[1], 3),
         r"300 (?:places )?(?:\(.{0,30}\) )?(?:in )?(\d+) seconds": (f"{float(middle[2]):.0f}", 2),
-        r"1,?024 (?:cells )?(?:in )?(\d+) s(?:econds)?\b": (f"{seconds[1024]:.0f}", 3),
-        r"64 places (?:take |in )half a (second)": ("second" if seconds[64] < 0.75 else "", 2),
+        r"1,?024 (?:cells )?(?:in )?(\d+)(?:\.0)? s(?:econds)?\b": (f"{seconds[1024]:.0f}", 3),
+        r"64 places (?:take |in )a (second)": ("second" if 0.75 < seconds[64] < 1.5 else "", 2),
         r"take about (\w+) processor seconds": (tens[round(first, -1)], 1),
         r"one file of some (\d+) kB": (f"{10 * round(earth / 1e4)}", 1),
     }

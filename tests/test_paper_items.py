@@ -183,3 +183,13 @@ def test_a_comparison_has_the_losses_of_the_mechanisms() -> None:
         assert row["uses"] <= 1 + 1e-9
     with pytest.raises(om.ProblemError, match="unknown"):
         om.compare(problem, [1], ["gauss"])
+
+
+def test_privacy_of_distributions_is_none_of_points() -> None:
+    """Section 3.5: a mechanism that makes two distributions alike can tell points apart entirely,
+    and a central mechanism's ε says nothing of it: here both halves of a line are one report."""
+    first, second = [0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5]
+    told = om.Mechanism(LINE, om.Domain("ab"), [[1, 0], [1, 0], [0, 1], [0, 1]])
+    assert np.array_equal(np.array(first) @ told.matrix, np.array(second) @ told.matrix)
+    assert om.measures.distribution_epsilon(told, first, second) == 0
+    assert om.measures.epsilon(told) == np.inf

@@ -23,8 +23,9 @@ _OVERFLOW = 709.0
 _BITS = 448
 _ROOT = 64
 _POWER_BITS = 100_000
-_MANY = 3_000_000
-"""Exponents that ball arithmetic would take minutes for."""
+_MANY, _SORTED = 100_000, 3_000_000
+"""Exponents that ball arithmetic would take a second for, and those that are not searched for
+equal ones either."""
 _AT_A_TIME = 2**18
 
 
@@ -53,9 +54,11 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
     Upper bounds are inf above e^709, and where d is inf; lower bounds are 1 where d is inf. Within
     two units in the last place, or of large arrays within 2^-48.
     """
-    if distance.size > _MANY:
+    if distance.size > _SORTED:
         return _many_ends(epsilon, distance)
     distinct, back = np.unique(distance, return_inverse=True)
+    if len(distinct) > _MANY:
+        return _many_ends(epsilon, distance)
     low, high = np.ones(len(distinct)), np.full(len(distinct), np.inf)
     with flint.ctx.workprec(128):
         for k, d in enumerate(distinct.tolist()):
