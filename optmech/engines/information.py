@@ -107,10 +107,8 @@ def half(full: Floats) -> Floats:
 
 def whole(upper: Floats, size: int) -> Floats:
     """The symmetric matrix of a half."""
-    i, j = np.triu_indices(size)
-    out = np.zeros((size, size))
-    out[i, j] = out[j, i] = upper * np.where(i == j, 1.0, 1 / _ROOT)
-    return out
+    place, scale = index_of(size), np.where(np.eye(size, dtype=bool), 1.0, 1 / _ROOT)
+    return np.asarray(upper[np.maximum(place, place.T)] * scale)
 
 
 def products(rows: Floats, pairs: Ints) -> sp.csr_array:

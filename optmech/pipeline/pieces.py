@@ -24,17 +24,11 @@ _INSIDE = 1e-7
 Divided = tuple[list[Piece], list[PieceProof]]
 
 
-def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
-    """Entries at i and at j of the row f_ij v_j - v_i, scaled."""
-    root = float(np.sqrt(factor[i, j]))
-    return -1 / root, root
-
-
 def rows_of(ends: Ints, factor: Floats, size: int) -> Floats:
     """The rows f_ij v_j - v_i of pairs (i, j), scaled, over so many coordinates."""
-    out = np.zeros((len(ends), size))
-    for k, (i, j) in enumerate(ends.tolist()):
-        out[k, i], out[k, j] = _row(i, j, factor)
+    out, every, (i, j) = np.zeros((len(ends), size)), np.arange(len(ends)), ends.T
+    root = np.sqrt(factor[i, j])
+    out[every, i], out[every, j] = -1 / root, root
     return out
 
 
