@@ -99,7 +99,10 @@ def least(
     low, high = -np.inf, np.inf
     for _ in range(40):
         own = rays[used]
-        x = weights_of(own, gram, None if counts is None else counts[used], most)
+        try:
+            x = weights_of(own, gram, None if counts is None else counts[used], most)
+        except cp.SolverError:
+            return (low, high) if np.isfinite(low) else None
         inverse = np.linalg.inv((own.T * x) @ own)
         curve = inverse @ gram @ inverse
         high = min(high, float(np.sum(inverse * gram)))
