@@ -98,6 +98,12 @@ SCRIPTS = {
         f"mind-the-gap --every 40 {FOLDER}", "s of the last", rf" {NUMBER} s$"
     ),
     "noise.py": Short(f"run --every 12 {FOLDER}", "gap of the last", rf"gap {NUMBER}$"),
+    "noise_documented.py": Short(
+        "--only 1 9", "% less of the last", rf"\| {NUMBER} % \|", "opendp"
+    ),
+    "noise_gaps.py": Short(
+        f"run --groups histogram --every 13 {FOLDER}", "gap of the last", rf"gap {NUMBER}, "
+    ),
     "packed.py": Short("mutations --count 100", "altered files passed", rf'"passed": {NUMBER}'),
     "people.py": Short("--figure {folder}/people.svg", "bytes", rf"{NUMBER} bytes"),
     "privacy_games": _of_data(

@@ -184,6 +184,7 @@ class Cap:
 
 
 Near = tuple[Cap, bool, tuple[int, int] | None]
+Least = Callable[[Fraction], int]
 
 
 class RadialNoise:
@@ -308,19 +309,31 @@ class RadialNoise:
             if gains or harms:
                 near.append((cap, gains, (first, math.floor(edge)) if harms else None))
         node, waiting = math.floor(middle), [(start, end, 0)]
+
+        @cache
+        def least(x: Fraction) -> int:
+            return self.value(Span.of(x), node, near).low
+
         while waiting:
             a, b, depth = waiting.pop()
             self.left -= 1
-            if self.holds(a, b, node, near):
+            if self.holds(a, b, node, near, least):
                 continue
             need(depth < 48 and self.left > 0, "the level is not proved")
             waiting += [((a + b) / 2, b, depth + 1), (a, (a + b) / 2, depth + 1)]
 
-    def holds(self, a: Fraction, b: Fraction, node: int, near: list[Near]) -> bool:
+    def holds(
+        self,
+        a: Fraction,
+        b: Fraction,
+        node: int,
+        near: list[Near],
+        least: Callable[[Fraction], int],
+    ) -> bool:
         left, right = Span.of(a), Span.of(b)
         if a == 0:
             return self.rough(right, near) >= self.goal
-        ends = [self.value(x, node, near).low for x in (left, right)]
+        ends = [least(a), least(b)]
         if min(ends) < self.goal:
             return False
         piece = left.joined(right)

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     )
     from optmech_noise.additive.rounded import RoundedNoise as RoundedNoise
     from optmech_noise.additive.shaped import (
-        ShapedLaw as ShapedLaw,
         ShapedNoise as ShapedNoise,
         ShapedRealNoise as ShapedRealNoise,
-        SidedLoss as SidedLoss,
     )
+    from optmech_noise.additive.shaped_law import ShapedLaw as ShapedLaw, SidedLoss as SidedLoss
     from optmech_noise.baselines import NoisePeer as NoisePeer, peers as peers
     from optmech_noise.composed import Composition as Composition, compose as compose
     from optmech_noise.curves import curve as curve
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
         zcdp as zcdp,
     )
     from optmech_noise.everyday import (
-        Release as Release,
         clipped_sum as clipped_sum,
         histogram as histogram,
         mean as mean,
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
         in_range as in_range,
         optimal as optimal,
     )
+    from optmech_noise.released import Release as Release
     from optmech_noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
     from optmech_noise.rings import radial as radial
 else:

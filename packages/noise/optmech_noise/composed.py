@@ -8,7 +8,7 @@ numbers (docs/theory/releases.md).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -25,8 +25,7 @@ from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_u
 from optmech_noise.additive.law import Places
 from optmech_noise.additive.pairs import MOST_NODES, Losses, delta_at, masses, of_pairs, places
 from optmech_noise.additive.result import LatticeNoise
-from optmech_noise.additive.shaped import ShapedLaw
-from optmech_noise.everyday import Release
+from optmech_noise.released import Release
 
 MOST_NOISES = 10_000
 LARGEST = 1_000
@@ -187,13 +186,7 @@ def compose(noises: Iterable[Any]) -> Composition:
 def _laws(noise: LatticeNoise) -> Laws:
     """The pairs of laws that are told apart, the largest shift last."""
     law: Any = noise.law
-    steps = noise.steps
-    if isinstance(law, ShapedLaw):
-        sides = (1,) if law.is_even else (-1, 1)
-        shifts: Sequence[int] = [side * s for s in range(1, steps + 1) for side in sides]
-    else:
-        shifts = [steps] if law.falls else range(1, steps + 1)
-    return [masses(law, shift) for shift in shifts]
+    return [masses(law, shift) for shift in law.shifts(noise.steps)]
 
 
 def _floored(pair: tuple[list[Places], int], exponent: int) -> Losses:

@@ -7,24 +7,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down
 from optmech.spaces.arguments import checked_arguments
 from optmech_noise.additive.real_loss import rational
-from optmech_noise.additive.shaped import MOST_PAIRS_OF, Curve, require_curve
+from optmech_noise.additive.shaped_law import MOST_PAIRS_OF, Curve, require_curve
+from optmech_noise.repeated import Repeated
 from optmech_noise.session import require_range
 
 _SPAN = 5.0
 """Tangents of a Gaussian curve are taken up to ε = 5 μ."""
 _LEAST = 1e-12
 _MOST_RELEASES = 1000
-_SLOPES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
-"""Of tangents for several releases, in parts of ε."""
-_SAFE = 1e-7
-"""By how much δ may be off in floats, relatively."""
 Pairs = list[tuple[float, float]]
 
 
@@ -95,7 +90,7 @@ def curve(
         if not isinstance(releases, tuple | list) or len(releases) != 3:
             raise ProblemError("are not three numbers", where="releases", remedy="Give (ε, δ, k)")
         rate, part = (float(rational(v, f"releases[{k}]")) for k, v in enumerate(releases[:2]))
-        return _of_each(rate, part, whole(releases[2], "releases[2]", 1, _MOST_RELEASES))
+        return Repeated(rate, part, whole(releases[2], "releases[2]", 1, _MOST_RELEASES)).pairs()
     if power is not None:
         return [
             _through(
@@ -140,27 +135,6 @@ def _gaussian(mu: float, points: int) -> Pairs:
         if part >= _LEAST:
             found.append((rate, part))
     return found
-
-
-def _of_each(rate: float, part: float, count: int) -> Pairs:
-    """What each of so many releases has to keep: with an event of probability p and q under both
-    laws the number of releases with the event is binomial, and however many are asked for,
-    P(B(k, p) >= t) <= e^ε P(B(k, q) >= t) + δ. So p is at most F(q), and δ at every slope at most
-    what F is above the line."""
-    from scipy.special import betainc, betaincinv
-
-    q = np.concatenate([np.geomspace(1e-9, 0.3, 4000), np.linspace(0.3, 1, 1500)[1:]])
-    most = np.ones_like(q)
-    for t in range(1, count + 1):
-        chance = np.minimum(1, math.exp(rate) * betainc(t, count - t + 1, q) + part)
-        most = np.minimum(most, betaincinv(t, count - t + 1, chance))
-    # F does not fall: between two places it is at most that at the upper one
-    before = np.append(0, q[:-1])
-    rates = sorted({*(rate / count * share for share in _SLOPES if share <= count), rate})
-    found = [
-        (slope, float((most - math.exp(slope) * before).max() * (1 + _SAFE))) for slope in rates
-    ]
-    return [(slope, min(1.0, delta)) for slope, delta in found if delta > 0]
 
 
 def _through(alarms: float, caught: float) -> tuple[float, float]:

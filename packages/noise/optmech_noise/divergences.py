@@ -17,7 +17,8 @@ from optmech.exact.arguments import whole
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.spaces.arguments import checked_arguments
 from optmech_noise.additive.bound import Bounds, at_every_order, order_of, require_bounds
-from optmech_noise.additive.file import LARGEST_EPSILON, MOST_POWERS, MOST_SENSITIVITY
+from optmech_noise.additive.entries import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech_noise.additive.file import MOST_POWERS
 from optmech_noise.additive.law import certain
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued

@@ -1,6 +1,7 @@
 """Noise for other libraries: OpenDP measurements, dp-accounting, SciPy, tables."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -11,33 +12,38 @@ import numpy as np
 from optmech.base.machine import needed
 from optmech.base.storage import csv_bytes, write_atomically
 from optmech.exact.arguments import whole
-from optmech.exact.exponentials import bracket
-from optmech.exact.number import rounded_up
+from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.number import Exact, rounded_up
 from optmech.exchange.measurement import accounted
 from optmech.spaces.arguments import checked_arguments
-from optmech_noise.additive.bound import largest_delta
+from optmech_noise.additive.bound import BITS, largest_delta
 from optmech_noise.additive.cells import CellNoise
-from optmech_noise.additive.design import NoiseDesign, RealNoise
-from optmech_noise.additive.file import MOST_SENSITIVITY
+from optmech_noise.additive.design import ApproximateNoise, NoiseDesign, RealNoise
+from optmech_noise.additive.entries import MOST_SENSITIVITY
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.pairs import dominating
+from optmech_noise.additive.radial import RadialNoise, radial_pair
 from optmech_noise.additive.result import CertifiedNoise
 from optmech_noise.additive.rounded import RoundedNoise
+from optmech_noise.additive.shaped import CurveNoise, ShapedNoise, ShapedRealNoise
 
 _TAIL = 1e-17
 _MOST_ROWS = 1_000_000
 
 
 @checked_arguments
-def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
-    """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly, or to a
-    float, of which the sum is rounded to a multiple of 2^-30.
+def noise_to_opendp(
+    design: NoiseDesign | RealNoise | ShapedNoise | ShapedRealNoise | RadialNoise,
+) -> Any:
+    """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly, to a
+    float, of which the sum is rounded to a multiple of 2^-30, or to a list of two or three floats.
 
-    The input metric is the absolute distance. Without δ the output measure is the maximum
-    divergence, and the privacy map d ↦ ⌈d/Δ⌉ε, rounded up; otherwise approximate maximum divergence
-    with d ↦ (ε, δ(d)), where δ(d) is computed exactly for shifts up to d. Raises ProblemError
-    without opendp and for Rényi promises, VerificationError where the noise is not as private as it
-    says.
+    The input metric is the absolute distance, for points the l2 distance. Without δ the output
+    measure is the maximum divergence, and the privacy map d ↦ ⌈d/Δ⌉ε, rounded up; otherwise
+    approximate maximum divergence with d ↦ (ε, δ(d)), where δ(d) is computed exactly for shifts up
+    to d. Of a curve the pair is chosen by ``ε`` of its first pair; at others ``design.at`` says
+    what is kept. Raises ProblemError without opendp and for Rényi promises, VerificationError
+    where the noise is not as private as it says.
 
     Examples
     --------
@@ -47,51 +53,68 @@ def noise_to_opendp(design: NoiseDesign | RealNoise) -> Any:
     2.0
     >>> type(measurement(41)).__name__
     'int'
+    >>> padding = om.noise.optimal(1, "1/1000", support=(0, None))
+    >>> print(om.exchange.noise_to_opendp(padding).map(1))
+    (1.0, 0.001)
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
     design.require_private()
     # of one release: of several without δ an equal part
-    law, epsilon = design.law, design.each
+    epsilon = design.each if isinstance(design, ApproximateNoise) else design.epsilon
     above = bracket(epsilon)[1]
-    wide = isinstance(design, RoundedNoise)
-    whole_numbers = wide or not isinstance(design, RealNoise)
-    numbers: Any = "i64" if wide else int if whole_numbers else float
     scale = Fraction(design.sensitivity) / design.steps
-
-    def draw(value: Any) -> Any:
-        if isinstance(design, RoundedNoise):
-            return design.release(value)
-        if isinstance(design, RealNoise):
-            return float(cast("Fraction", design.release(value)))
-        return value + int(law.sample(1)[0])
+    approximate = isinstance(design, CurveNoise) or design.delta > 0
 
     def pure(distance: Any) -> float:
         return rounded_up(above * math.ceil(Fraction(distance) / design.sensitivity))
 
-    def approximate(distance: Any) -> tuple[float, float]:
+    def both(distance: Any) -> tuple[float, float]:
         steps = math.ceil(Fraction(distance) / scale)
         if steps == 0:
             return 0.0, 0.0
         if steps > max(MOST_SENSITIVITY, design.steps):
             return rounded_up(above), 1.0
         # between two steps of the lattice it is at most that of the farther
-        worst = largest_delta(law, epsilon, steps)[0]
-        return rounded_up(above), min(1.0, rounded_up(worst))
+        return rounded_up(above), min(1.0, rounded_up(_spent(design, epsilon, steps)))
 
     # what a library cannot verify of foreign code, its user has to ask for
     dp.enable_features("contrib", "honest-but-curious")
-    measure = dp.max_divergence() if not design.delta > 0 else dp.approximate(dp.max_divergence())
-    return dp.m.make_user_measurement(
-        dp.atom_domain(T=numbers) if whole_numbers else dp.atom_domain(T=float, nan=False),
-        dp.absolute_distance(T=numbers),
-        measure,
-        draw,
-        approximate if design.delta > 0 else pure,
-    )
+    measure = dp.approximate(dp.max_divergence()) if approximate else dp.max_divergence()
+    domain, metric, draw = _measured(dp, design)
+    return dp.m.make_user_measurement(domain, metric, measure, draw, both if approximate else pure)
+
+
+def _measured(dp: Any, design: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """What noise is added to in OpenDP, how that is compared, and the noisy number."""
+    floats = dp.atom_domain(T=float, nan=False)
+    if isinstance(design, RadialNoise):
+        points = dp.vector_domain(floats, size=design.dimension)
+        return points, dp.l2_distance(T=float), lambda value: list(design.release(value))
+    if isinstance(design, CellNoise) and not isinstance(design, RoundedNoise):
+        metric = dp.absolute_distance(T=float)
+        return floats, metric, lambda value: float(cast("Fraction", design.release(value)))
+    if isinstance(design, RoundedNoise):
+        return dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), design.release
+
+    def added(value: int) -> int:
+        return value + int(design.law.sample(1)[0])
+
+    return dp.atom_domain(T=int), dp.absolute_distance(T=int), added
+
+
+def _spent(design: Any, epsilon: Exact, steps: int) -> Fraction:
+    """A number at or above δ of shifts up to so many steps."""
+    if isinstance(design, RadialNoise):
+        return design.law.excess(design.dimension, steps, exp_bounds(epsilon, BITS)[0])
+    if isinstance(design, CurveNoise):
+        return design.largest(epsilon, steps)
+    return largest_delta(design.law, epsilon, steps)[0]
 
 
 @checked_arguments
-def noise_to_dp_accounting(design: CertifiedNoise | CellNoise, *, interval: float = 1e-4) -> Any:
+def noise_to_dp_accounting(
+    design: CertifiedNoise | CellNoise | ShapedNoise | RadialNoise, *, interval: float = 1e-4
+) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
     sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs.
@@ -104,7 +127,10 @@ def noise_to_dp_accounting(design: CertifiedNoise | CellNoise, *, interval: floa
     >>> print(round(ten.get_epsilon_for_delta(1e-6), 2) <= 10)
     True
     """
-    return accounted(dominating(design.law, design.steps), interval, "noise_to_dp_accounting")
+    where = "noise_to_dp_accounting"
+    if isinstance(design, RadialNoise):
+        return accounted(radial_pair(design.law, design.dimension, design.steps), interval, where)
+    return accounted(dominating(design.law, design.steps), interval, where)
 
 
 @checked_arguments

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, cast
@@ -15,7 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.base.bisection import bisected
 from optmech.base.shown import names_of_fields
 from optmech.certificate.objective import relative_gap
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number
@@ -42,6 +43,8 @@ _LITTLE = 6000
 _MUCH = 20_000
 _ROUGH = 1e-3
 """Above such a δ the best noise need not nearly fall."""
+_NEXT_TO_NOTHING = 1e-5
+"""Below such a δ the staircase is nearly the best noise where δ is above 0, too."""
 _HELPED = 0.9
 _SHARP = Fraction(1, 5 * 10**9)
 """What the step of a staircase may cost for lying between cells, relatively."""
@@ -248,9 +251,9 @@ class LineSearch(ShiftSearch[RealNoise]):
             return self._joined()
         known = self._known(degree) if degree is not None and self.epsilon > 0 else math.inf
         if known < math.inf:
-            least = self.stated.lower_bound
-            if least > 0 and relative_gap(known, least) <= self.gap:
-                return self._mixed(self.stated)
+            for found in self._bounds():
+                if found.lower_bound > 0 and relative_gap(known, found.lower_bound) <= self.gap:
+                    return self._mixed(found)
         found = super().best()
         if found.gap > self.gap:
             others = [divided(found), *([self._mixed(found)] if known < found.loss else [])]
@@ -258,6 +261,15 @@ class LineSearch(ShiftSearch[RealNoise]):
                 if other.exact_loss < found.exact_loss and other.is_private:
                     found = other
         return replace(found, seconds=time.perf_counter() - self.started).require_private()
+
+    def _bounds(self) -> Iterator[RealNoise]:
+        """That in closed form, and where δ is next to nothing one from few shifts."""
+        yield self.stated
+        if self.delta < _NEXT_TO_NOTHING and self.epsilon > 0:
+            with suppress(SolverError, TooLargeError):
+                self._few()
+            if self.proof is not None:
+                yield self.proof
 
     def _known(self, degree: int) -> float:
         """What the staircase costs that is mixed with next to nothing, with probability δ."""

@@ -23,11 +23,13 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 from optmech_noise.additive.design import NoiseDesign
-from optmech_noise.additive.file import MOST_RELEASES, MOST_SENSITIVITY
+from optmech_noise.additive.entries import MOST_SENSITIVITY
+from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech_noise.additive.planar import PlanarNoise
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
-from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
+from optmech_noise.additive.shaped import ShapedNoise
+from optmech_noise.additive.shaped_law import SidedLoss
 from optmech_noise.curves import stated_curve
 from optmech_noise.line import ROUNDABLE, rounded
 from optmech_noise.planar import best_planar
@@ -44,8 +46,11 @@ from optmech_noise.shaped import best_shaped, certain_place
 
 _MOST_PLANAR = 48
 _MOST_IN_RANGE = 400
-_WIDE = 60_000
-"""Places times sensitivity, from which on whole numbers take longer than rounded real noise."""
+_WIDE, _FLAT = 60_000, 20_000
+"""Places times sensitivity, from which on whole numbers take longer than rounded real noise; and
+where noise is so wide that rounding is next to nothing."""
+_NOTHING = 30
+"""What noise spreads over, sensitivities over ε, where it is."""
 
 
 @checked_arguments
@@ -149,10 +154,11 @@ def optimal(
 
 def _is_wide(epsilon: Number, delta: Number, steps: int, gap: float) -> bool:
     """Whether noise spreads over so many places that it is better rounded, at such a gap."""
-    if gap < CELLS_GAP or steps <= MANY_SHIFTS:
-        return False
     rate, part = (float(each) for each in stated_promise(epsilon, delta))
-    return part > 0 and truncated_end(rate, part, steps) * steps > _WIDE
+    if gap < CELLS_GAP or not part > 0:
+        return False
+    wide = truncated_end(rate, part, steps) * steps
+    return (steps > MANY_SHIFTS and wide > _WIDE) or (steps > _NOTHING * rate and wide > _FLAT)
 
 
 def _is_sided(loss: object) -> bool:

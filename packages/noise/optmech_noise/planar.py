@@ -17,9 +17,9 @@ from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.arguments import whole
 from optmech_noise.additive.bound import ShiftWindow
-from optmech_noise.additive.file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.planar import PlanarMultipliers, PlanarNoise, classes, shape_of
+from optmech_noise.additive.planar_file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech_noise.additive.planar_law import (
     Place,
     PlanarLaw,

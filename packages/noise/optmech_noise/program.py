@@ -291,8 +291,20 @@ _EXACT: dict[str, float] = {
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
 }
-_ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ipm"})
+_LOOSE: dict[str, float] = {
+    "primal_feasibility_tolerance": 1e-7,
+    "dual_feasibility_tolerance": 1e-7,
+}
+_ATTEMPTS: tuple[Mapping[str, str | float], ...] = (
+    {},
+    _LOOSE,
+    {"presolve": "off"},
+    {"solver": "ipm"},
+)
 """Options of HiGHS that are tried one after the other: tiny δ make ill-scaled programs."""
+_ITERATIONS = 5
+"""For every row and column, where simplex runs at first: with the small tolerances it may turn in
+circles."""
 
 
 def run_program(
@@ -302,17 +314,21 @@ def run_program(
     SolverError where HiGHS finds none."""
     from highspy import HighsModelStatus
 
-    status, late = "", False
+    status, late, circles = "", False, False
     for options in ({"solver": first}, *_ATTEMPTS) if first else _ATTEMPTS:
-        if late and "solver" not in options:
+        if (late and "solver" not in options) or (options is _LOOSE and not circles):
             continue
         most = np.full(len(cost), np.inf)
-        highs = highs_run(cost, rows, lower, upper, most, time_limit=limit, **_EXACT, **options)
+        stated = {**_EXACT, **options}
+        if not options:
+            stated["simplex_iteration_limit"] = 1000 + _ITERATIONS * sum(rows.shape)
+        highs = highs_run(cost, rows, lower, upper, most, time_limit=limit, **stated)
         solution = highs.getSolution()
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         found = highs.getModelStatus()
         status = highs.modelStatusToString(found)
         late = found == HighsModelStatus.kTimeLimit
+        circles = found == HighsModelStatus.kIterationLimit
         usable = len(x) == len(cost) and solution.dual_valid and bool(np.isfinite(x).all())
         if usable and found == HighsModelStatus.kOptimal:
             return x, duals

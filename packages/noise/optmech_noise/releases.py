@@ -4,9 +4,10 @@ several releases, the least loss for which all of them together keep (ε, δ).
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -31,9 +32,11 @@ from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.loss import LossLike, NoiseLoss
 from optmech_noise.additive.pairs import MOST_EXPONENT
-from optmech_noise.additive.shaped import ShapedNoise, SidedLoss
-from optmech_noise.curves import curve, stated_curve
+from optmech_noise.additive.shaped import ShapedNoise
+from optmech_noise.additive.shaped_law import SidedLoss
+from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import tail_ratio, tidied, with_tails
+from optmech_noise.repeated import MOST_WITH_DISTANCE, Repeated
 from optmech_noise.search import MOST_ROWS, D, Search, truncated_end
 from optmech_noise.session import Note, Promise, require_range, silent
 from optmech_noise.shaped import best_shaped, certain_place
@@ -104,8 +107,10 @@ class ShiftSearch(Search[D]):
     def best(self) -> D:
         if self.approximate and not self.loss.is_bounded:
             with self._stopping():
-                self._falling()
-                self._few()
+                try:
+                    self._falling()
+                finally:
+                    self._few()
             self.note(f"falling noise, few shifts: gap {self._gap():.2g}")
             if self._is_enough():
                 return self._joined()
@@ -147,6 +152,7 @@ _ROOM = 1e-5
 """The share of δ that the proof in whole numbers may lack."""
 _MOST_STEPS = 8
 """Sensitivities for which a bound of several releases is looked for."""
+_MOST_HALVED, _NARROW, _CURVE_GAP = 6, 0.02, 3e-3
 _COARSEST = 5
 _LATTICES = 4
 _TAIL = 60.0
@@ -159,9 +165,10 @@ class ReleaseNoise(Shown):
 
     ``loss`` is that of one release. ``lower_bound`` is of all noise with the same law in every
     release: the larger of that for a single release, and of that for what single releases have to
-    keep so that no count of events tells too much (``om.noise.curve(releases=…)``).
+    keep so that no count of an event and its mirror image tells too much
+    (``om.noise.curve(releases=…)``).
     ``tried`` has the loss of every law that was calibrated, by name, the calibrated "discrete
-    Gaussian" among them. ``together`` is the same
+    Gaussian" among them; families that are seen to lose more are not. ``together`` is the same
     family with the promise of all releases as its own, proved in whole numbers: to save, check and
     audit.
 
@@ -231,7 +238,9 @@ def for_releases(
     tried: dict[str, float] = {}
     found: list[tuple[Family, Law]] = []
     for family in _families(measure, rate, part, steps, count):
-        if (law := family.calibrated(spent, limit)) is not None:
+        # what people use is calibrated anyway
+        least = min(tried.values()) if tried and family.searched else math.inf
+        if (law := family.calibrated(spent, limit, measure, least)) is not None:
             found.append((family, law))
             tried[family.name] = float(law.expected(measure))
             say(f"{family.name}: loss {tried[family.name]:.6g}")
@@ -260,16 +269,47 @@ def bound_of_each(
     rate: Exact, part: Exact, count: int, steps: int, measure: NoiseLoss, note: Note = silent
 ) -> float:
     """A bound on the loss of all noise of which so many releases keep ε and δ together, from what
-    each of them has to keep; 0 where none is found."""
+    each of them has to keep; 0 where none is found. For sensitivity 1 and few releases it is the
+    least of several, by how far apart the two laws of a release are."""
     if count == 1 or steps > _MOST_STEPS or not part > 0:
         return 0.0
+    kept = Repeated(float(rate), float(part), count)
     try:
-        kept = stated_curve(None, 0, curve(releases=(float(rate), float(part), count)))
-        sides = SidedLoss(measure, measure)
-        stated = ShapedNoise(certain_place(None, None), sides, kept, steps)
-        found: ShapedNoise = best_shaped(stated, sides, 1e-3, note)
+        if steps > 1 or count > MOST_WITH_DISTANCE:
+            return _bound_under(kept.pairs(), steps, measure)
+        # between two distances; the part with the least bound is halved
+        far = kept.farthest
+        ends = [0.0, 0.4 * far, 0.7 * far, far]
+        parts = [_between(kept, *each, measure) for each in itertools.pairwise(ends)]
+        for _ in range(_MOST_HALVED):
+            worst = min(parts)
+            low, high = worst[1:]
+            if high - low < _NARROW * far:
+                break
+            middle = (low + high) / 2
+            parts.remove(worst)
+            parts += [_between(kept, low, middle, measure), _between(kept, middle, high, measure)]
+            note(f"bound {min(parts)[0]:.6g} of {count} releases")
+        return min(parts)[0]
     except OptmechError:
         return 0.0
+
+
+def _between(
+    kept: Repeated, low: float, high: float, measure: NoiseLoss
+) -> tuple[float, float, float]:
+    """A bound of noise of which the laws are that far apart, with these ends."""
+    pairs = kept.pairs(low)
+    if not pairs:
+        return math.inf, low, high
+    return _bound_under([(r, min(part, high)) for r, part in pairs], 1, measure), low, high
+
+
+def _bound_under(pairs: Sequence[tuple[float, float]], steps: int, measure: NoiseLoss) -> float:
+    stated = stated_curve(None, 0, pairs)
+    sides = SidedLoss(measure, measure)
+    noise = ShapedNoise(certain_place(None, None), sides, stated, steps)
+    found: ShapedNoise = best_shaped(noise, sides, _CURVE_GAP, silent)
     return found.lower_bound
 
 
@@ -279,25 +319,40 @@ class Family(NamedTuple):
     name: str
     law: Callable[[float], Law | None]
     start: float
+    searched: bool = False
 
-    def calibrated(self, delta: Callable[[Law], float], most: float) -> Law | None:
-        """The law of the least size with so small a δ."""
+    def calibrated(
+        self,
+        delta: Callable[[Law], float],
+        most: float,
+        measure: NoiseLoss | None = None,
+        least: float = math.inf,
+    ) -> Law | None:
+        """The law of the least size with so small a δ; None where there is none, or ones that keep
+        less lose ``least`` already."""
+        kept: dict[float, Law | None] = {}
 
         def holds(size: float) -> bool:
-            law = self.law(size)
+            law = kept[size] = self.law(size)
             return law is not None and delta(law) <= most
+
+        def beaten(size: float) -> bool:
+            law = kept.get(size)
+            return measure is not None and law is not None and law.expected(measure) >= least
 
         high = self.start
         for _ in range(12):
             if holds(high):
                 break
+            if beaten(high):
+                return None
             high *= 1.6
         else:
             return None
         low = high / 1.6
         while low > self.start / 100 and holds(low):
             low, high = low / 1.6, low
-        return self.law(bisected(holds, low, high, _BISECTIONS)[1])
+        return None if beaten(low) else self.law(bisected(holds, low, high, _BISECTIONS)[1])
 
 
 def _stored(
@@ -360,7 +415,7 @@ def _families(
             except OptmechError:
                 return None
 
-        yield Family(f"optimal for one, δ share {share:g}", single, spread)
+        yield Family(f"optimal for one, δ share {share:g}", single, spread, searched=True)
 
 
 def _power(p: float, size: float) -> Law:

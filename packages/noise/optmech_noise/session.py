@@ -11,7 +11,7 @@ from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.arguments import whole
 from optmech.exact.number import Exact
-from optmech_noise.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech_noise.additive.entries import LARGEST_EPSILON, MOST_SENSITIVITY
 from optmech_noise.additive.result import LatticeNoise, ProvedNoise
 
 D = TypeVar("D", bound=ProvedNoise)
@@ -115,15 +115,22 @@ def refined(searched: Callable[[int], N], cells: int | Literal["auto"], gap: flo
     first = _FIRST_CELLS if cells == "auto" else whole(cells, "cells", 1, MOST_SENSITIVITY)
     last = _MOST_CELLS if cells == "auto" else first
     best: N | None = None
+    known = 0
     while True:
         try:
             found = searched(first)
         except TooLargeError:
             if best is None:
                 raise
-            return best
+            if first <= 2 * known:
+                return best
+            first //= 2
+            continue
+        known = first
         best = found if best is None or found.gap < best.gap else best
         say(f"{found.steps} cells: gap {found.gap:.2g}")
         if best.gap <= gap or 2 * first > last:
             return best
-        first *= 2
+        # it falls with the square of their number at most
+        ahead = int(math.log2(best.gap / gap) / 2) if gap > 0 else 1
+        first *= 2 ** max(1, min(ahead, int(math.log2(last / first))))

@@ -15,7 +15,8 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
-from optmech_noise.additive.shaped import Curve, CurveNoise, Part, Parts, ShapedLaw
+from optmech_noise.additive.shaped import CurveNoise
+from optmech_noise.additive.shaped_law import Curve, Part, Parts, ShapedLaw
 from optmech_noise.program import Program
 from optmech_noise.search import truncated_end
 from optmech_noise.session import Note

@@ -189,3 +189,22 @@ def test_the_command_makes_points(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_what_is_no_such_noise_is_refused(asked: dict[str, Any], where: str) -> None:
     with pytest.raises(om.OptmechError, match=where):
         om.noise.radial(**asked)
+
+
+def test_other_libraries_know_what_points_reveal(made: dict[str, Any]) -> None:
+    pytest.importorskip("opendp")
+    pytest.importorskip("dp_accounting")
+    noise = made["space"]
+    length = float(noise.sensitivity)
+    measurement = om.exchange.noise_to_opendp(noise)
+    for share in (0.4, 1.0):
+        rate, part = measurement.map(share * length)
+        rings = math.ceil(share * noise.cells)
+        known = spent(noise, rate, rings * float(noise.step))
+        assert rate == 2
+        assert part == pytest.approx(known, rel=0.05, abs=1e-4)
+    assert len(measurement([1.0, 2.0, 3.0])) == 3
+    pld = om.exchange.noise_to_dp_accounting(noise)
+    for rate in (0.5, 2.0):
+        exact = float(noise.at(rate))
+        assert exact <= pld.get_delta_for_epsilon(rate) <= exact * 1.01 + 1e-6

@@ -182,3 +182,32 @@ def test_what_is_refused_says_where(given: dict[str, Any], where: str) -> None:
 def test_no_noise_in_too_small_a_range() -> None:
     with pytest.raises(om.InfeasibleError):
         om.noise.optimal(1, 1e-3, support=(0, 12))  # it takes 14 places
+
+
+def test_other_libraries_know_what_noise_of_any_shape_reveals() -> None:
+    """δ of shifts of either sign from the masses, in floats; losses of dp-accounting are rounded
+    up."""
+    pytest.importorskip("opendp")
+    pytest.importorskip("dp_accounting")
+    asked: list[Any] = [
+        om.noise.optimal(1, 0.01, support=(0, None), sensitivity=2),
+        om.noise.optimal(curve=[(0, 0.3), (1, 0.05)], loss="square"),
+    ]
+    for noise in asked:
+        masses = np.pad(np.array([v / 2.0**noise.law.bits for v in noise.law.masses]), 3)
+        rate = float(noise.epsilon)
+
+        def spent(most: int, rate: float, masses: Any = masses) -> float:
+            shifts = [s for s in range(-most, most + 1) if s]
+            moved = [masses - math.exp(rate) * np.roll(masses, s) for s in shifts]
+            return max(float(np.maximum(m, 0).sum()) for m in moved)
+
+        measurement = om.exchange.noise_to_opendp(noise)
+        for distance in (1, noise.steps, 3):
+            found = measurement.map(distance)
+            assert found == pytest.approx((rate, spent(distance, rate)), rel=1e-9)
+        assert measurement(41) - 41 in range(noise.law.low, noise.law.high + 1)
+        pld = om.exchange.noise_to_dp_accounting(noise)
+        for other in (0.2, 1.0, 1.7):
+            least = spent(noise.steps, other)
+            assert least <= pld.get_delta_for_epsilon(other) + 1e-12 <= least * 1.01 + 2e-4

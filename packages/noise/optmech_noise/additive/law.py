@@ -187,6 +187,11 @@ class Law(Tailed):
         far = between(right, right + period) + between(left - period, left)
         return between(left, right), far, bits
 
+    def shifts(self, most: int) -> list[int]:
+        """Those up to a size that may reveal the most, the largest last: only that where the law
+        falls from the centre."""
+        return [most] if self.falls else list(range(1, most + 1))
+
     @cached_property
     def falls(self) -> bool:
         """Whether z(0) >= z(1) >= z(2) >= …, tails included."""

@@ -30,11 +30,12 @@ from optmech.exact.number import Exact
 from optmech.exact.ratios.hockey_stick import Pair, above_all, logarithm
 from optmech.exact.rounding import UNIT
 from optmech_noise.additive.law import Law, Places
+from optmech_noise.additive.shaped_law import ShapedLaw
 
 MOST_RATIOS = 400_000
 
 
-def masses(law: Law, shift: int) -> tuple[list[Places], int]:
+def masses(law: Law | ShapedLaw, shift: int) -> tuple[list[Places], int]:
     """Weights (P, Q) of all that is told apart, as whole numbers over the second."""
     near, far, bits = law.pairs(shift)
     rest = 1 / (1 - law.r)
@@ -42,7 +43,7 @@ def masses(law: Law, shift: int) -> tuple[list[Places], int]:
     return [(p * b, q * b) for p, q in near] + [(p * a, q * a) for p, q in far], b << bits
 
 
-def single(law: Law, shift: int) -> Pair:
+def single(law: Law | ShapedLaw, shift: int) -> Pair:
     """The pair of one shift."""
     pairs, unit = masses(law, shift)
     lost = sum(p for p, q in pairs if not q)
@@ -53,7 +54,7 @@ def single(law: Law, shift: int) -> Pair:
     return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * UNIT)
 
 
-def dominating(law: Law, sensitivity: int) -> Pair:
+def dominating(law: Law | ShapedLaw, sensitivity: int) -> Pair:
     """A pair that is at least as easy to tell apart as that of any shift up to ``sensitivity``.
 
     That of the largest shift where the noise falls from the centre on. Otherwise the curves
@@ -62,15 +63,16 @@ def dominating(law: Law, sensitivity: int) -> Pair:
     them, and is the curve of a pair again (Zhu, Dong and Wang, Optimal accounting of differential
     privacy via characteristic function, AISTATS 2022, Proposition 8).
     """
-    if sensitivity == 1 or law.falls:
+    shifts = law.shifts(sensitivity)
+    if len(shifts) == 1:
         return single(law, sensitivity)
-    if 2 * sensitivity * law.n > MOST_RATIOS:
+    if 2 * len(shifts) * law.n > MOST_RATIOS:
         raise TooLargeError(
             f"composing {sensitivity} shifts of noise on {2 * law.n:,} places",
             where="privacy",
             remedy="Count in coarser units",
         )
-    return above_all(masses(law, shift) for shift in range(1, sensitivity + 1))
+    return above_all(masses(law, shift) for shift in shifts)
 
 
 MOST_NODES = 1 << 16
@@ -121,7 +123,9 @@ class Losses:
 
     def plus(self, other: Losses) -> Losses:
         """Of the sum of two independent losses."""
-        product = flint.fmpz_poly(list(self.masses)) * flint.fmpz_poly(list(other.masses))
+        one = flint.fmpz_poly(list(self.masses))
+        # a square takes two thirds of a product
+        product = one * (one if other is self else flint.fmpz_poly(list(other.masses)))
         sums = [-(-int(value) >> _BITS) for value in product.coeffs()]
         a, b = min(self.lost, 1 << _BITS), min(other.lost, 1 << _BITS)
         return Losses(self.first + other.first, sums, a + b - (a * b >> _BITS))
@@ -183,9 +187,7 @@ def delta_at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
 
 def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
     """The losses of one release, of a pair that dominates all shifts."""
-    several = sensitivity > 1 and not law.falls
-    shifts = range(1, sensitivity + 1) if several else (sensitivity,)
-    return of_pairs([masses(law, shift) for shift in shifts], exponent)
+    return of_pairs([masses(law, shift) for shift in law.shifts(sensitivity)], exponent)
 
 
 def of_pairs(laws: Sequence[tuple[list[Places], int]], exponent: int) -> Losses:

@@ -24,6 +24,7 @@ from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.ratios.hockey_stick import Pair, logarithm
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.bound import BITS
@@ -38,6 +39,9 @@ DEGREES = {"absolute": 1, "square": 2}
 MOST_BALLS = 4000
 _DEEP = 4096
 _FINE = 192
+_LEAST_MEET = 1e-14
+_PAIR_ERROR = 1e-11
+"""What floats may change probabilities by, all together."""
 
 
 @record
@@ -89,6 +93,15 @@ class RadialLaw(Shown):
             )
         )
 
+    def heights(self, dimension: int) -> list[int]:
+        """The density on the rings from the middle on, over that of the unit ball and 2^(bits +
+        192), rounded down."""
+        found, total = [], 0
+        for k in range(self.n, 0, -1):
+            total += (self.balls[k - 1] << _FINE) // k**dimension
+            found.append(total)
+        return found[::-1]
+
     def excess(self, dimension: int, apart: int, power: Fraction) -> Fraction:
         """At least ∫ max(0, f(x) - ``power`` f(x - v)) for a shift v of ``apart`` rings.
 
@@ -99,11 +112,7 @@ class RadialLaw(Shown):
         >>> print(float(law.excess(2, 4, Fraction(1))))  # two discs that touch
         1.0
         """
-        heights, total = [], 0
-        for k in range(self.n, 0, -1):
-            total += (self.balls[k - 1] << _FINE) // k**dimension
-            heights.append(total)
-        heights.reverse()
+        heights = self.heights(dimension)
         a, b = power.numerator, power.denominator
         # what is above a level is a ball, of f and of its shift
         levels = sorted({0, *(b * h for h in heights), *(a * h for h in heights)})
@@ -133,6 +142,37 @@ class RadialLaw(Shown):
         """
         source = system_bytes if seed is None else seeded_bytes(seed)
         return [k + 1 for k in draw(self._table, 0, count, source).tolist()], source
+
+
+def radial_pair(law: RadialLaw, dimension: int, apart: int) -> Pair:
+    """The pair of laws that is told apart at a shift of ``apart`` rings, which dominates all
+    shorter ones: rings that meet, by what their densities are to each other."""
+    heights, n = law.heights(dimension), law.n
+    with flint.ctx.workprec(PRECISION):
+        near = {
+            (i, j): common(dimension, i, j, apart)
+            for i in range(n + 1)
+            for j in range(max(0, i - apart - 1), min(n, i + apart + 1) + 1)
+        }
+        meets = {
+            (i, j): float((near[i + 1, j + 1] - near[i, j + 1] - near[i + 1, j] + near[i, j]).mid())
+            for i in range(n)
+            for j in range(max(0, i - apart), min(n - 1, i + apart) + 1)
+        }
+    losses, chances, lost = [], [], 0.0
+    unit = float(1 << (law.bits + _FINE))
+    for i in range(n):
+        if not heights[i]:
+            break
+        left, height = float((i + 1) ** dimension - i**dimension), heights[i] / unit
+        for j in range(max(0, i - apart), min(n - 1, i + apart) + 1):
+            meet = meets[i, j]
+            if meet > _LEAST_MEET * left and heights[j]:
+                losses.append(logarithm(heights[i], heights[j]))
+                chances.append(height * meet)
+                left -= meet
+        lost += height * max(0.0, left)
+    return Pair(np.array(losses), np.array(chances), lost, _PAIR_ERROR)
 
 
 class _Point:
@@ -196,7 +236,7 @@ class RadialNoise(ProvedNoise):
 
     Examples
     --------
-    >>> noise = om.noise.radial(3, "1/1000", cells=4)
+    >>> noise = om.noise.radial(3, "1/1000", cells=4, gap=0.1)
     >>> print(noise.is_private, noise.gap < 0.1, float(noise.at(3)) <= 1e-3)
     True True True
     >>> noise.sample(seed=1).shape, noise.sample(4, seed=1).shape, noise.drawn(2, seed=1).shape
