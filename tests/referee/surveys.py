@@ -100,10 +100,7 @@ def least(
     for _ in range(40):
         own = rays[used]
         try:
-            try:
             x = weights_of(own, gram, None if counts is None else counts[used], most)
-        except cp.SolverError:
-            return (low, high) if np.isfinite(low) else None
         except cp.SolverError:
             return (low, high) if np.isfinite(low) else None
         inverse = np.linalg.inv((own.T * x) @ own)
