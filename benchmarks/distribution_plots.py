@@ -1,4 +1,4 @@
-"""DP19 Figs. 2, 4 and 9 to 12 from the results on open data, as SVG."""
+"""DP19 Figs. 2, 4, 5, 6 and 9 to 12 from the results on open data, as SVG."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MARKS = dict(
 
 
 def draw(found: Results, folder: Path) -> None:
-    """Write distribution-privacy-fig2.svg and -fig4.svg."""
+    """Write distribution-privacy-fig2.svg, -fig4.svg and -fig5.svg."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"font.size": 9, "svg.hashsalt": "optmech", "axes.grid": True})
     mpl.rcParams.update({"grid.alpha": 0.25, "axes.spines.top": False, "axes.spines.right": False})
-    for name, make in (("fig2", _figure2), ("fig4", _figure4)):
+    for name, make in (("fig2", _figure2), ("fig4", _figure4), ("fig5", _figure5)):
         make(found).savefig(folder / f"distribution-privacy-{name}.svg", metadata={"Date": None})
 
 
@@ -65,6 +65,32 @@ def _figure4(found: Results) -> Any:
         axis.set_title(name, fontsize=9)
         axis.set_xlabel("eps at delta = 0.001")
     axes[0].set_ylabel("success of the attack")
+    axes[0].legend(fontsize=8)
+    return figure
+
+
+EQUAL = {
+    "male/female": "figure5",
+    "social/less": "figure6 social",
+    "work/non-work": "figure6 work",
+    "home/out": "figure6",
+}
+"""The part of the results that has each attribute."""
+
+
+def _figure5(found: Results) -> Any:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), layout="constrained", sharex=True)
+    for axis, (name, part) in zip(axes, EQUAL.items(), strict=True):
+        for mechanism, mark in zip(("RR", "PL", "PG", "TM"), "os^D", strict=True):
+            rows = [r for r in found[part] if r["mechanism"] == mechanism]
+            points = sorted((r["loss_km"], r["epsilon"]) for r in rows if r["epsilon"] is not None)
+            axis.plot(*zip(*points, strict=True), marker=mark, label=mechanism)
+        best = sorted((r["optimum_km"], r["epsilon"]) for r in found[part] if r["optimum_verified"])
+        axis.plot(*zip(*best, strict=True), "k:", label="optimum")
+        axis.set(yscale="log", title=name, xlabel="expected loss (km)")
+    axes[0].set_ylabel("eps at delta = 0.001")
     axes[0].legend(fontsize=8)
     return figure
 

@@ -156,6 +156,8 @@ def solved(name: str) -> tuple[dict[str, Any], str]:
         "gap": design.gap,
         "seconds": round(seconds, 2 if seconds < 10 else 0),
     }
+    if isinstance(file.problem.objective, om.MinimizeVariance):
+        record["variance"] = design.variance
     return record, picture_of(design)
 
 
@@ -240,12 +242,13 @@ def section(name: str, record: dict[str, Any]) -> str:
     unit = f"{record['seconds']:g} s"
     gap = "exact" if record["gap"] == 0 else f"gap {record['gap']:.1g}"
     command = "transport" if record["transport"] else "solve"
+    varies = f"variance {record['variance']:.6g}, " if "variance" in record else ""
     lines = [
         f"## {record['title']}",
         *([FIRST[name], ""] if name in FIRST else []),
         f"![What is secret, and what is reported: {escape(record['title'])}](gallery/{name}.svg)",
         "",
-        f"`optmech {command} {name}`: {label_text(record['secrets'])} secrets, loss "
+        f"`optmech {command} {name}`: {label_text(record['secrets'])} secrets, {varies}loss "
         f"{record['loss']:.6g} ({record['status']}, {gap}), {unit}.",
         "",
         f'??? example "{name}.toml"',

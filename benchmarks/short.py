@@ -121,6 +121,9 @@ SCRIPTS = {
     "sticky.py": _of_data(
         "--users 1", "loss for the month, km", rf"sticky for the month \|[^|]*\| {NUMBER} \|"
     ),
+    "surveys.py": Short(
+        f"run '2 × 2' '8 values' {FOLDER}", "bound of the last", rf"cdf: [\d.]+ {NUMBER}"
+    ),
     "sweeps.py": Short(f"kills --kills 2 {FOLDER}", "designs that pass", rf'"checked": {NUMBER}'),
     "tiny_losses.py": Short("--every 20", "within 1e-6", r"(\d+ of \d+) within"),
     "traces.py": _of_data("--part monotone", "s", rf"monotone: {NUMBER} s"),

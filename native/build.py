@@ -6,6 +6,7 @@ loaded. It takes a compiler that knows GCC's options.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shlex
@@ -38,6 +39,17 @@ def digest() -> str:
     for path in sorted(SOURCES.glob("*.[ch]")):
         found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:16]
+
+
+def is_current(library: Path) -> bool:
+    """Whether a library is of these sources and runs here, and no compiler is asked for by name."""
+    try:
+        old = library.stat().st_mtime < Path(__file__).stat().st_mtime
+        sources = ctypes.CDLL(str(library)).optmech_sources
+        sources.restype = ctypes.c_char_p
+        return "CC" not in os.environ and not old and sources().decode() == digest()
+    except (OSError, AttributeError):
+        return False
 
 
 def compiler() -> list[str] | None:

@@ -27,7 +27,9 @@ class Kernels(BuildHookInterface[Any]):
             return
         library = BUILD["LIBRARY"]
         try:
-            BUILD["build"](Path(self.root) / library)
+            # compiling takes most of the time of an installation
+            if not BUILD["is_current"](Path(self.root) / library):
+                BUILD["build"](Path(self.root) / library)
         except (OSError, subprocess.CalledProcessError) as error:
             said = getattr(error, "stderr", None) or error
             self.app.display_warning(f"{said}\nno kernels are compiled: NumPy will do the work")

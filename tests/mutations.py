@@ -287,6 +287,40 @@ def networks() -> dict[str, bytes]:
     return {name: om.solve(problem).document() for name, problem in stated.items()}
 
 
+def surveys() -> dict[str, bytes]:
+    """Designs for statistics: bounds of all extreme rays, of the cone and of two levels, alone and
+    beside limits on losses, on an attack and on reports, of a population and of the worst."""
+    line, square, many = om.Domain.range(4), om.Grid(2, 2, unit="km"), om.Domain.range(11)
+    near, local = om.MetricPrivacy("1/2", E), om.DifferentialPrivacy("ln 3")
+    prior, eleven = om.Prior(line, [1, 2, 2, 3]), om.Prior.uniform(many)
+    cdf, histogram = om.MinimizeVariance("cdf"), om.MinimizeVariance("histogram")
+    worst = om.MinimizeVariance("histogram", "worst", [1, 2, 1, 1])
+    steps = om.MinimizeVariance([[1.0, 0, 0, -1], [0, 1, 1, 0]], om.Prior(line, [2, 1, 1, 2]))
+    stated = {
+        "cells": (om.Prior.uniform(square), E, histogram, [near]),
+        "mean": (om.Prior.uniform(square), E, om.MinimizeVariance("mean"), [near]),
+        "rows": (prior, E, steps, [near]),
+        "worst": (prior, H, worst, [local]),
+        "cone": (eleven, E, cdf, [near]),
+        "levels": (eleven, H, histogram, [local]),
+        "losses": (prior, E, cdf, [near, om.LossBound(0.76)]),
+        "each loss": (prior, E, cdf, [near, om.LossBound(0.95, worst_case=True)]),
+        "attack": (prior, E, cdf, [near, om.DistortionPrivacy(0.86, E)]),
+        "support": (
+            prior, H, histogram, [local, om.Support([[1, 1, 0, 1]] * 4), om.LossBound(0.6)],
+        ),
+        "ratios": (
+            prior, H, histogram, [om.Ratios(np.log(2.0) * (1.5 - np.tri(4)) * (1 - np.eye(4)))],
+        ),
+    }  # fmt: skip
+    return {
+        name: om.solve(
+            om.Problem(people, loss, objective=goal, constraints=beside), gap=1e-2
+        ).document()
+        for name, (people, loss, goal, beside) in stated.items()
+    }
+
+
 # ---------------------------------------------------------------- mutations
 _VALUES = [
     None, True, False, 0, 1, -1, 2, 0.0, -0.0, 1.0, 0.5, -1.0, 1e-300, 5e-324, 1e300, 1e999,
@@ -614,6 +648,29 @@ def falsehood(content: bytes, original: Body) -> str:
         wrong = _broken(constraint, problem, p)
         if wrong:
             return wrong
+    goal = problem["objective"]
+    return _variance(problem, p, result) if "statistic" in goal and "weights" in goal else ""
+
+
+def _variance(problem: Any, p: np.ndarray, result: Any) -> str:
+    """What is wrong with figures of a variance, beside that of the best unbiased estimate."""
+    goal, n = problem["objective"], len(p)
+    statistic = {"histogram": np.eye(n), "cdf": np.tri(n)}.get(str(goal["statistic"]))
+    if statistic is None and isinstance(goal["statistic"], str):
+        return ""
+    table = np.array(goal["statistic"], dtype=float) if statistic is None else statistic
+    rows = np.ones(len(table)) if goal["weights"] is None else np.array(goal["weights"])
+    people = np.array(problem["prior"] if goal["population"] is None else goal["population"])
+    if worst := goal["population"] == "worst":
+        people = np.full(n, 1 / n)
+    seen, gram = people @ p, (table.T * rows) @ table
+    kept = p[:, seen > 0]
+    least = np.trace(gram @ np.linalg.pinv((kept / seen[seen > 0]) @ kept.T))
+    least = float(least - people @ gram @ people)
+    if result["objective"] < least - 1e-7 * abs(least):
+        return "less than the best estimate varies"
+    if not worst and result["bound"] > least + 1e-7 * abs(least):
+        return "a bound above what is attained"
     return ""
 
 
@@ -852,9 +909,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--regions", action="store_true", help="for every point, and of cells")
+    parser.add_argument("--surveys", action="store_true", help="for statistics")
     parser.add_argument("--only", nargs="+", help="files of these names alone")
     args = parser.parse_args()
-    files = regions() | networks() if args.regions else designs()
+    files = regions() | networks() if args.regions else surveys() if args.surveys else designs()
     if args.only is not None:
         files = {name: files[name] for name in args.only}
     with tempfile.TemporaryDirectory() as folder:

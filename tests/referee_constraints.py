@@ -204,12 +204,44 @@ def _support(rng: np.random.Generator, n: int, m: int) -> Drawn:
     )
 
 
+def _sums(rng: np.random.Generator, n: int, m: int) -> Drawn:
+    """Linear inequalities of their own: of all, of every report, of every place."""
+    per = str(rng.choice(["all", "report", "secret"]))
+    shape = {"all": (2, n, m), "report": (2, n), "secret": (2, m)}[per]
+    weights = rng.integers(-2, 4, shape) / 4
+    upper, lower = _number(rng, "1/4", "1", "3/2"), _number(rng, "-2", "-1/2", "0", "1/10")
+
+    def over(rows: Rows) -> Fraction:
+        found = []
+        for own in weights.tolist():
+            if per == "all":
+                sums = [sum((Fraction(w) * v for ws, row in zip(own, rows, strict=True)
+                             for w, v in zip(ws, row, strict=True)), Fraction(0))]  # fmt: skip
+            elif per == "report":
+                sums = _mixed([Fraction(w) for w in own], rows)
+            else:
+                exact = list(map(Fraction, own))
+                sums = [sum(map(mul, exact, row), Fraction(0)) for row in rows]
+            found += [side for v in sums for side in (v - upper, lower - v)]
+        return max(found)
+
+    def rules(at: Any) -> list[Any]:
+        if per == "all":
+            sums = [cp.sum(cp.multiply(own, at)) for own in weights]
+        else:
+            sums = [own @ at if per == "report" else at @ own for own in weights]
+        return [rule for v in sums for rule in (v <= float(upper), v >= float(lower))]
+
+    return Drawn(om.Linear(weights, upper=str(upper), lower=str(lower), per=per), over, rules)
+
+
 def draw(rng: np.random.Generator, prior: np.ndarray, n: int, m: int) -> Iterator[Drawn]:
     """None, or up to three of them."""
     kinds: list[Callable[[], Drawn]] = [
         lambda: _differential(rng, n, m), lambda: _populations(rng, n, m),
         lambda: _bias(rng, n, m), lambda: _loss(rng, prior, n, m),
         lambda: _gains(rng, prior, n, m), lambda: _spread(rng, n, m), lambda: _support(rng, n, m),
+        lambda: _sums(rng, n, m),
     ]  # fmt: skip
     for k in rng.permutation(len(kinds))[: int(rng.choice([0, 1, 1, 2, 3]))]:
         yield kinds[k]()

@@ -54,10 +54,10 @@ TAKEN = {
     """,
     "optmech_sweeps": """
         analysis.attacks analysis.leakage analysis.measures base.arrays base.lock
-        base.machine base.names base.read_only base.shown base.storage base.watch cli.inputs
-        cli.output designs.design designs.encoding designs.facts designs.notes
+        base.machine base.names base.read_only base.shown base.storage cli.inputs
+        cli.output designs.design designs.encoding designs.facts
         designs.promise designs.sentences errors exact.arguments exact.number
-        exchange.matrices files files.gallery files.validate mechanisms.discrete
+        exchange.matrices files files.gallery files.load files.validate mechanisms.discrete
         mechanisms.planar mechanisms.tupling pipeline.profiles pipeline.search
         pipeline.session pipeline.solve problem problem.attack problem.segments
         reading.bounded reading.columns reading.data reading.errors reading.sealed

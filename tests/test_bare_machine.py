@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bare.mkdir()
     for program in PROGRAMS:
         (bare / program).symlink_to(shutil.which(program) or "/nonexistent")
-    kept["PATH"] = str(bare)
+    kept |= {"PATH": str(bare), "CC": ""}
     activate = ". hour/bin/activate && "
     for k, line in enumerate(four):
         done = subprocess.run(

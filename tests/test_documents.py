@@ -186,6 +186,15 @@ def test_heat_maps_are_those_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(line in page for line in maps.table(store).splitlines()[2:])
 
 
+def test_brackets_of_statistics_are_those_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    surveys = pytest.importorskip("surveys")
+    page = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = surveys.table(surveys.Store(surveys.RESULTS)).splitlines()
+    assert len(rows) > 20
+    assert all(row in page for row in rows)
+
+
 def _without_numbers(text: str) -> str:
     return re.sub(r"[\d.,]*\d(e-\d+)?", "#", " ".join(text.split()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,14 @@ LINE = Path(__file__).parents[1] / "packages/devices/tests/packed/vectors/line.o
 TARGET = om.mechanisms.optimal_target([om.Prior(TWO, w) for w in ([1, 3], [3, 1])], KM, 1)
 CELLS = om.Grid.geographic(1, 2, (8.5, 47.3, 8.6, 47.4))
 MAP = om.solve(om.Problem(om.Prior.uniform(CELLS), KM, constraints=[om.MetricPrivacy(1, KM)]))
+
+
+def saved(make: Callable[[], Any]) -> Callable[[Any], object]:
+    """``save`` of what is made once, when it is first asked for."""
+    made = functools.cache(make)
+    return lambda path: made().save(path)
+
+
 TAKES: dict[str, Callable[[Any], object]] = {
     "Design.load": om.Design.load,
     "Design.save": DESIGN.save,
@@ -57,26 +66,26 @@ TAKES: dict[str, Callable[[Any], object]] = {
     "Network.read": om.Network.read,
     "Network.write": lambda x: om.Mesh.line(0, 1, 2).write(x),
     "devices.Earth.load": om.devices.Earth.load,
-    "devices.Earth.save": lambda x: om.devices.Earth.of(1).save(x),
+    "devices.Earth.save": saved(lambda: om.devices.Earth.of(1)),
     "noise.RadialNoise.load": om.noise.RadialNoise.load,
-    "noise.RadialNoise.save": lambda x: om.noise.radial(2, 0.1, 3, cells=2, gap=0.5).save(x),
+    "noise.RadialNoise.save": saved(lambda: om.noise.radial(2, 0.1, 3, cells=2, gap=0.5)),
     "noise.RealNoise.load": om.noise.RealNoise.load,
-    "noise.RealNoise.save": lambda x: om.noise.real(1, "1e-3", cells=2).save(x),
-    "noise.Release.save": lambda x: om.noise.histogram(1).save(x),
+    "noise.RealNoise.save": saved(lambda: om.noise.real(1, "1e-3", cells=2)),
+    "noise.Release.save": saved(lambda: om.noise.histogram(1)),
     "noise.RoundedNoise.load": om.noise.RoundedNoise.load,
-    "noise.RoundedNoise.save": lambda x: om.noise.optimal(1, sensitivity=2000).save(x),
+    "noise.RoundedNoise.save": saved(lambda: om.noise.optimal(1, sensitivity=2000)),
     "noise.ShapedNoise.load": om.noise.ShapedNoise.load,
-    "noise.ShapedNoise.save": lambda x: om.noise.optimal(1, 0.1, support=(0, None)).save(x),
+    "noise.ShapedNoise.save": saved(lambda: om.noise.optimal(1, 0.1, support=(0, None))),
     "noise.ShapedRealNoise.load": om.noise.ShapedRealNoise.load,
-    "noise.ShapedRealNoise.save": lambda x: om.noise.real(curve=[(1, 0.1)], cells=2).save(x),
+    "noise.ShapedRealNoise.save": saved(lambda: om.noise.real(curve=[(1, 0.1)], cells=2)),
     "noise.NoiseDesign.load": om.noise.NoiseDesign.load,
-    "noise.NoiseDesign.save": lambda x: om.noise.optimal(1).save(x),
+    "noise.NoiseDesign.save": saved(lambda: om.noise.optimal(1)),
     "noise.PlanarNoise.load": om.noise.PlanarNoise.load,
-    "noise.PlanarNoise.save": lambda x: om.noise.for_pairs(1).save(x),
+    "noise.PlanarNoise.save": saved(lambda: om.noise.for_pairs(1)),
     "noise.RealRenyiNoise.load": om.noise.RealRenyiNoise.load,
-    "noise.RealRenyiNoise.save": lambda x: om.noise.rdp((1, 1), cells=2).save(x),
+    "noise.RealRenyiNoise.save": saved(lambda: om.noise.rdp((1, 1), cells=2)),
     "noise.RenyiNoise.load": om.noise.RenyiNoise.load,
-    "noise.RenyiNoise.save": lambda x: om.noise.rdp((2, 1)).save(x),
+    "noise.RenyiNoise.save": saved(lambda: om.noise.rdp((2, 1))),
     "devices.pack": lambda x: om.pack(DESIGN, x),
     "plots.mechanism_picture": lambda x: om.plots.mechanism_picture(DESIGN, x),
     "plots.region_picture": lambda x: om.plots.region_picture(DESIGN, x),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mutations import designs, falsehood, judge, networks, regions, run
+from mutations import designs, falsehood, judge, networks, regions, run, surveys
 
 from optmech.reading.sealed import seal
 
@@ -47,6 +47,20 @@ def test_the_checkers_agree_on_altered_files(
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["accepted"] >= 6
     assert tally.counts["refused"] >= 60
+
+
+def test_the_checkers_agree_on_designs_for_statistics(tmp_path: Path) -> None:
+    made = surveys()
+    for name, content in made.items():
+        (tmp_path / "d.json").write_bytes(content)
+        verdict = judge(tmp_path / "d.json")
+        assert not verdict.check, name
+        assert not verdict.audit, name
+        assert not falsehood(content, json.loads(content)), name
+    tally = run(made, 80, 51, tmp_path)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.counts["accepted"] >= 5
+    assert tally.counts["refused"] >= 40
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,8 @@ FITTING: dict[str, Any] = {
     "Callable": lambda *given: om.traces.rbf(1.0),
 }
 """What fits where no design does, by what is in the annotation."""
+COARSE = {"gap": 0.3, "cells": 2}
+"""Arguments with a default that are given all the same, as what is found is not looked at."""
 NOTHING: Mapping[str, Any] = {"None": None, "3": 3, "text": "text", "{}": {}}
 
 
@@ -199,14 +201,13 @@ def itself(name: str, kinds: dict[str, Any]) -> tuple[object, bool]:
 
 
 def arguments(name: str, kinds: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bool]:
-    """Right arguments, a wide gap among them, and whether there is an object to call it on."""
+    """Right arguments, coarse ones among them, and whether there is an object to call it on."""
     found, whole = {}, True
     for key, parameter in parameters(FUNCTIONS[name]).items():
         if key == "self":
             found[key], whole = itself(name, kinds)
-        elif key == "gap":
-            # what is found is not looked at
-            found[key] = 0.3
+        elif key in COARSE and parameter.default is not parameter.empty:
+            found[key] = COARSE[key]
         elif parameter.default is parameter.empty and parameter.kind not in (
             parameter.VAR_POSITIONAL,
             parameter.VAR_KEYWORD,

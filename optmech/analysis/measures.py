@@ -28,7 +28,7 @@ from optmech.exact.ratios.hockey_stick import (
 )
 from optmech.exact.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, between
+from optmech.spaces.distances import DistanceLike, between, evaluate
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -451,8 +451,8 @@ def neighbours(
     adjacent = _adjacent(pairs, len(m.secrets))
     values = np.ones(adjacent.shape)
     if distance is not None:
-        values = between(distance, m.secrets)
-    for i, row in enumerate(adjacent):
+        values = evaluate(distance, m.secrets, m.secrets, infinite=True)
+    for i, row in enumerate(adjacent & np.isfinite(values)):
         others = np.flatnonzero(row)
         if len(others):
             yield i, others, values[i, others]

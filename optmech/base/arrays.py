@@ -32,9 +32,11 @@ def largest_entry(values: Floats) -> tuple[int, int]:
 
 
 def finite_array(
-    value: ArrayLike, *, where: str, ndim: int | None = None, observations: bool = False
-) -> Floats:
-    """A read-only float64 copy of ``value``; refuses what is not numeric, not finite or masked.
+    value: ArrayLike, *, where: str, ndim: int | None = None, observations: bool = False,
+    infinite: bool = False,
+) -> Floats:  # fmt: skip
+    """A read-only float64 copy of ``value``; refuses what is not numeric, masked or not finite,
+    but for inf where numbers may be ``infinite``.
 
     A pandas or xarray object with labels of its own is refused, since they are not looked at here,
     unless its rows are ``observations``, whose order has no meaning beyond the value itself.
@@ -47,7 +49,7 @@ def finite_array(
         raise ProblemError(
             f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
         )
-    bad = np.argwhere(~np.isfinite(array))
+    bad = np.argwhere(~(np.isfinite(array) | (infinite & (array == np.inf))))
     if len(bad):
         index = tuple(int(k) for k in bad[0])
         if not index:

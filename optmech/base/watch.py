@@ -115,27 +115,6 @@ def watched(
         yield line
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Steps that belong together: Ctrl-C inside takes effect after the last of them.
-
-    Interrupts reach the main thread only, so nothing is done in others; nor where the handler was
-    not installed from Python, as it could not be put back.
-    """
-    previous = _handler()
-    if previous is None:
-        yield
-        return
-    late: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: late.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if late and callable(previous):
-            previous(*late[0])
-
-
 def _handler() -> Any:
     """What takes Ctrl-C; None outside the main thread, or where Python did not install it."""
     here = threading.current_thread() is threading.main_thread()

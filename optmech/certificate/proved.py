@@ -42,8 +42,13 @@ class Proved(Shown):
 
     formats: ClassVar[tuple[str, ...]] = tuple(FORMATS)
     """What its files may be: the first is written."""
+    _inner: ClassVar[frozenset[str]] = frozenset(("formats", "of_body", "of_document", "figures"))
+    """What files and checks are made with, which completion does not show."""
     figures: Figures
     seconds: float
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._inner]
 
     @property
     def loss(self) -> float:

@@ -41,8 +41,8 @@ class Survey(ReadOnly):
 
 class PieceProof(NamedTuple):
     """Multipliers of a piece of the cone of columns: "cone", all of it; "levels", of columns with
-    two values; "facet", of columns with v_i = f_ij v_j for its ``facet`` (i, j); "empty", where
-    rows say that there is no column.
+    two values; "rays", every extreme ray by itself, without multipliers; "empty", where rows say
+    that there is no column.
 
     ``rows`` (p, 4) has pairs (i, j), (k, l) of rows f_ij v_j - v_i >= 0, and ``weight`` (p,) what
     their products count. Of "levels" the secret numbered S is the lower value. ``label`` is whose
@@ -51,7 +51,6 @@ class PieceProof(NamedTuple):
     """
 
     form: str
-    facet: tuple[int, int] | None
     rows: Ints
     weight: Floats
     label: int | None = None

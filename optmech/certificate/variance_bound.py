@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import flint
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.certificate.variance import (
     Dyadic,
     Limit,
@@ -23,6 +25,13 @@ from optmech.certificate.variance import (
     spread_of,
 )
 from optmech.exact.number import rounded_down
+
+LISTED = 9
+"""Secrets up to which all extreme rays are listed."""
+_UNIT = 30
+"""Bits behind the point of the logarithms of factors, rounded up."""
+_FAR, _NONE = 1 << 60, 1 << 61
+_RAY_BITS = 128
 
 
 def variance_bound(
@@ -125,18 +134,74 @@ def complete(factor: Floats, pieces: tuple[PieceProof, ...]) -> bool:
     if forms == {"levels"}:
         off = factor[~np.eye(n, dtype=bool)]
         return n > 1 and np.isfinite(off[0]) and bool((off == off[0]).all()) and off[0] > 1
-    if forms != {"facet"}:
-        return False
-    listed = {piece.facet for piece in pieces if piece.facet is not None}
-    return any(wanted <= listed for s in range(n) if (wanted := facets(factor, s)))
+    # with limits both ways between any two, along others too
+    chain = limited(factor) | np.eye(n, dtype=bool)
+    return forms == {"rays"} and n <= LISTED and bool(np.linalg.matrix_power(chain, n).all())
 
 
-def facets(factor: Floats, s: int) -> set[tuple[int, int]]:
-    """The rows of a secret, both ways; one of them is tight at every extreme ray. Empty where there
-    are none of either way, as then it need not be so."""
-    to = [(s, j) for j in limited(factor)[s].nonzero()[0].tolist()]
-    back = [(i, s) for i in limited(factor)[:, s].nonzero()[0].tolist()]
-    return {*to, *back} if to and back else set()
+def _above(value: flint.arb) -> int:
+    """The least whole number that no number of a ball is above."""
+    man, exp = map(int, value.upper().man_exp())
+    return man << exp if exp >= 0 else -(-man >> -exp)
+
+
+def steps_of(factor: Floats) -> Ints:
+    """Whole numbers k, the least >= 0 with e^{k 2^-30} >= factor, (S, S)."""
+    out = np.full(factor.shape, _FAR)
+    with flint.ctx.workprec(_RAY_BITS):
+        for i, j in np.argwhere(limited(factor)):
+            out[i, j] = _above(flint.arb(max(float(factor[i, j]), 1.0)).log() * (1 << _UNIT))
+    return out
+
+
+def extreme_levels(steps: Ints) -> Ints:
+    """All vertices of {x: x_0 = 0, x_i <= x_j + steps_ij}, (m, S): their tight limits connect all,
+    so that one after the other stands at the end of a limit to those that stand already."""
+    n = len(steps)
+    now = np.full((1, n), _NONE)
+    now[0, 0] = 0
+    for _ in range(n - 1):
+        grown = [np.zeros((0, n), dtype=np.int64)]
+        for j in range(n):
+            own = now[now[:, j] == _NONE]
+            there = own != _NONE
+            most = np.where(there, own + steps[j], _FAR).min(axis=1)
+            least = np.where(there, own - steps[:, j], -_FAR).max(axis=1)
+            for end in (most, least):
+                fresh = own[(least <= most) & (np.abs(end) < _FAR // 2)].copy()
+                fresh[:, j] = end[(least <= most) & (np.abs(end) < _FAR // 2)]
+                grown.append(fresh)
+        now = np.vstack(grown)
+        now = now[np.lexsort(now.T)]
+        now = now[np.r_[True, (now[1:] != now[:-1]).any(axis=1)]]
+    return now
+
+
+def listed_rays(factor: Floats) -> Floats:
+    """The same as floats e^{x 2^-30}, the largest entry of each 1."""
+    levels = extreme_levels(steps_of(factor))
+    return np.asarray(np.exp((levels - levels.max(axis=1)[:, None]) * 2.0**-_UNIT))
+
+
+@lru_cache(maxsize=1)
+def _listed(factors: bytes, n: int) -> flint.fmpz_mat:
+    """Extreme rays e^{x 2^-30}, the largest entry of each 1, within 2 units of 2^-128."""
+    levels = extreme_levels(steps_of(np.frombuffer(factors).reshape(n, n)))
+    down = levels - levels.max(axis=1)[:, None]
+    with flint.ctx.workprec(2 * _RAY_BITS):
+        own = {
+            v: _above((flint.arb(v) / (1 << _UNIT)).exp() * (1 << _RAY_BITS))
+            for v in set(down.ravel().tolist())
+        }
+    return flint.fmpz_mat([[own[v] for v in row] for row in down.tolist()])
+
+
+def _holds_on_rays(form: Dyadic, factor: Floats) -> bool:
+    """Whether vᵀHv >= 0 for every extreme ray v."""
+    rays = _listed(factor.tobytes(), len(factor))
+    sides = zip((rays * form.whole).tolist(), rays.tolist(), strict=True)
+    lost = sum(abs(int(v)) for v in form.whole.entries()) << (_RAY_BITS + 3)
+    return all(sum(map(operator.mul, *pair)) >= lost for pair in sides)
 
 
 def limited(factor: Floats) -> Bools:
@@ -148,97 +213,53 @@ def _holds(
     slack: Dyadic, piece: PieceProof, factor: Floats, n: int, guessed: Limit | None = None
 ) -> bool:
     """Whether the slack, less what the piece's products take, is positive semidefinite on it."""
-    if piece.guess is not None and guessed is not None:
-        return _holds_of_guess(slack, piece, factor, n, guessed)
+    if piece.form == "rays":
+        return _holds_on_rays(slack, factor)
     size = n
     if piece.form == "levels":
         size = n + 1
-        level = factor[0, 1]
-        factor = np.pad(factor, (0, 1), constant_values=level)
+        factor = np.pad(factor, (0, 1), constant_values=factor[0, 1])
         factor[n] = 1.0
-    rows, weights = piece.rows, np.where(np.isfinite(piece.weight), piece.weight, 0.0)
-    i, j, k, m = rows.T
-    free = (i == m) & (j == k) if piece.form == "levels" else np.zeros(len(i), dtype=bool)
-    free &= (i == n) | (j == n)
-    used = (free | (weights > 0)) & np.isfinite(factor[i, j]) & np.isfinite(factor[k, m])
-    used &= (i != j) & (k != m)
-    i, j, k, m, weights = i[used], j[used], k[used], m[used], weights[used]
-    ones = np.ones(len(i))
-    # weight (f_ij v_j - v_i)(f_km v_m - v_k), twice
-    numbers = [Dyadic.of(np.atleast_2d(v)) for v in (weights, factor[i, j], factor[k, m], ones)]
-    weight, left, right, _ = (
-        [int(v) for v in own.whole.tolist()[0]] if len(i) else [] for own in numbers
-    )
-    a, b = (numbers[1].bits, numbers[2].bits) if len(i) else (0, 0)
-    bits = (numbers[0].bits if len(i) else 0) + a + b
-    table = [[0] * size for _ in range(size)]
-    for p, (w, f, g) in enumerate(zip(weight, left, right, strict=True)):
-        x, y, z, t = int(i[p]), int(j[p]), int(k[p]), int(m[p])
-        table[y][t] += w * f * g
-        table[y][z] -= w * f << b
-        table[x][t] -= w * g << a
-        table[x][z] += w << (a + b)
-    taken = Dyadic(flint.fmpz_mat(table), bits + 1)
-    taken = Dyadic(taken.whole + taken.whole.transpose(), taken.bits)
-    padded = slack
-    if size > n:
-        whole = slack.whole.tolist()
-        padded = Dyadic(flint.fmpz_mat([*([*row, 0] for row in whole), [0] * size]), slack.bits)
-    rest = padded - taken
-    if piece.facet is not None:
-        rest = _on_facet(rest, *piece.facet, float(factor[piece.facet]))
-    return is_positive(rest)
-
-
-def _holds_of_guess(
-    slack: Dyadic, piece: PieceProof, factor: Floats, n: int, guessed: Limit
-) -> bool:
-    rows, beside = _products(piece, factor, n, guessed)
+    rows, used = _products(piece, factor, size, guessed)
     if piece.form == "empty":
-        own = [[beside[k][k] * v for v in row] for k, row in enumerate(rows)]
+        own = [[Fraction(weight) * v for v in rows[a]] for a, b, weight in used if a == b]
         return all(sum(column) < 0 for column in zip(*own, strict=True)) and bool(own)
-    if not rows:
-        return is_positive(slack)
+    whole, weights = slack.whole.tolist(), Dyadic.of(np.array([[0.0, *(w for *_, w in used)]]))
+    rows_of = [row + [0] * (size - n) for row in whole + [[0] * n] * (size - n)]
+    rest = Dyadic(flint.fmpz_mat(rows_of), slack.bits)
+    table = [[0] * len(rows) for _ in rows]
+    for (a, b, _), weight in zip(used, weights.whole.tolist()[0][1:], strict=True):
+        table[a][b] += weight
+        table[b][a] += weight
     basis = Dyadic.exactly(rows)
-    return is_positive(slack - (basis.turned @ Dyadic.exactly(beside) @ basis))
+    taken = basis.turned @ Dyadic(flint.fmpz_mat(table), weights.bits + 1) @ basis
+    return is_positive(rest - taken if rows else rest)
 
 
 def _products(
-    piece: PieceProof, factor: Floats, n: int, guessed: Limit
-) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
-    """A and N of the rows of ratios, and of guesses that are no better than the piece's."""
-    assert piece.guess is not None
-    own, errors = guessed.row(piece.guess), guessed.table
+    piece: PieceProof, factor: Floats, size: int, guessed: Limit | None
+) -> tuple[list[list[Fraction]], list[tuple[int, int, float]]]:
+    """Rows of ratios, and of guesses that are no better than the piece's, and what every product of
+    two of them counts."""
     places: dict[tuple[int, int], int] = {}
     rows: list[list[Fraction]] = []
-    used: list[tuple[int, int, Fraction]] = []
-    for ends, weight in zip(piece.rows.tolist(), piece.weight.tolist(), strict=True):
-        both = []
-        for i, j in (ends[:2], ends[2:]):
+    used: list[tuple[int, int, float]] = []
+    known = limited(factor)
+    for (i, j, k, m), weight in zip(piece.rows.tolist(), piece.weight.tolist(), strict=True):
+        for pair in ((i, j), (k, m)):
             row: list[Fraction] | None = None
-            if i == j and 0 <= i - n < len(errors):
-                row = [a - b for a, b in zip(guessed.row(i - n), own, strict=True)]
-            elif i != j and max(i, j) < n and np.isfinite(factor[i, j]):
-                row = [Fraction()] * n
-                row[i], row[j] = Fraction(-1), Fraction(float(factor[i, j]))
-            if row is not None:
-                if (i, j) not in places:
-                    places[i, j] = len(rows)
-                    rows.append(row)
-                both.append(places[i, j])
-        if len(both) == 2 and 0 < weight < math.inf:
-            used.append((both[0], both[1], Fraction(weight)))
-    table = [[Fraction()] * len(rows) for _ in rows]
-    for a, b, value in used:
-        table[a][b] += value / 2
-        table[b][a] += value / 2
-    return rows, table
-
-
-def _on_facet(form: Dyadic, i: int, j: int, factor: float) -> Dyadic:
-    """A form where v_i = f v_j."""
-    size = form.whole.nrows()
-    onto = np.delete(np.eye(size), i, axis=1)
-    onto[i, j - (j > i)] = factor
-    basis = Dyadic.of(onto)
-    return basis.turned @ form @ basis
+            if pair in places:
+                continue
+            if max(pair) < size and known[pair]:
+                row = [Fraction()] * size
+                row[pair[0]], row[pair[1]] = Fraction(-1), Fraction(float(factor[pair]))
+            elif guessed and piece.guess is not None and 0 <= pair[0] - size < len(guessed.table):
+                two = guessed.row(pair[0] - size), guessed.row(piece.guess)
+                row = [a - b for a, b in zip(*two, strict=True)] if pair[0] == pair[1] else None
+            places[pair] = -1 if row is None else len(rows)
+            rows += [] if row is None else [row]
+        free = piece.form == "levels" and (i, j) == (m, k) and size - 1 in (i, j)
+        both = places[i, j], places[k, m]
+        if min(both) >= 0 and math.isfinite(weight) and (free or weight > 0):
+            used.append((*both, weight))
+    return rows, used

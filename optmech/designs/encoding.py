@@ -248,7 +248,6 @@ def encode_variance(proof: VarianceProof) -> Plain:
         "pieces": [
             {
                 "form": piece.form,
-                "facet": None if piece.facet is None else list(piece.facet),
                 "rows": piece.rows.ravel().tolist(),
                 "weight": piece.weight.tolist(),
                 **{k: own for k in _OF if (own := getattr(piece, k)) is not None},
@@ -261,7 +260,7 @@ def encode_variance(proof: VarianceProof) -> Plain:
 
 _PROOF = ("estimate", "population", "inverse", "prices")
 _OF = ("label", "guess")
-_FORMS = ("cone", "levels", "facet", "empty")
+_FORMS = ("cone", "levels", "rays", "empty")
 
 
 def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
@@ -284,22 +283,16 @@ def decode_variance(plain: Plain, statement: Statement) -> VarianceProof:
 
 def _piece(part: Plain, n: int, m: int) -> PieceProof:
     own = [key for key in _OF if type(part) is dict and key in part]
-    require_keys(part, {"form", "facet", "rows", "weight", *own}, WHERE)
+    require_keys(part, {"form", "rows", "weight", *own}, WHERE)
     of = {key: int(indices([part[key]], m if key == "label" else n)[0]) for key in own}
-    form, facet = part["form"], part["facet"]
-    if form not in _FORMS or (form == "facet") != (facet is not None):
+    form = part["form"]
+    if form not in _FORMS:
         raise ProblemError("a piece is of no known form", where=WHERE)
-    ends = None
-    if facet is not None:
-        own = indices(facet, n).tolist()
-        if len(own) != 2 or own[0] == own[1]:
-            raise ProblemError("a facet is no pair of secrets", where=WHERE)
-        ends = own[0], own[1]
     rows = indices(part["rows"], n + (n if "guess" in of else form == "levels"))
     weight = numbers(part["weight"])
     if len(rows) != 4 * len(weight):
         raise ProblemError("lists of a piece have different lengths", where=WHERE)
-    return PieceProof(form, ends, rows.reshape(-1, 4), weight, **of)
+    return PieceProof(form, rows.reshape(-1, 4), weight, **of)
 
 
 def _lists(statement: Statement) -> list[str]:

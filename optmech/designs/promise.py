@@ -26,7 +26,6 @@ from optmech.designs.stated import Stated, promises_of
 from optmech.exact.number import from_above
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.promised import EPSILON, Course, Measure, Promised, Scope
-from optmech.spaces.distances import evaluate
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -455,8 +454,8 @@ def _repaired(
     from optmech.lp.inequalities import Inequalities
     from optmech.repair import Cone, repair
 
-    values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
-    full = float(constraint.epsilon) * values
+    values = problem.space.apart(constraint.distance, infinite=True)
+    full = np.where(np.isfinite(values), float(constraint.epsilon), 1.0) * values
     np.fill_diagonal(full, np.inf)
     stated = Inequalities.of(problem.statement)
     given = stated.with_ratios(np.minimum(stated.log_ratio, full))

@@ -11,7 +11,7 @@ positive definite slack: those are a proof as they are. What is found here is a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,45 +43,52 @@ _ROOT = np.sqrt(2.0)
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns v = (weight_s u_{place_s})_s with rows·u >= 0, and the products of ``equal`` rows 0.
+    """Columns v that are the first of u, where rows·u >= 0, and the products of ``equal`` rows 0.
 
-    ``place`` and ``weight`` (S,), ``rows`` (r, k), ``pairs`` (p, 2) of rows whose products count,
-    and ``equal`` (e, 2). ``charge`` (q, S) is what its columns count of every limit.
+    ``rows`` (r, k), ``pairs`` (p, 2) of rows whose products count, and ``equal`` (e, 2).
+    ``charge`` (q, S) is what its columns count of every limit.
     """
 
-    place: Ints
-    weight: Floats
     rows: Floats
     pairs: Ints
     equal: Ints
     start: Floats
     """A matrix (k, k) inside."""
     charge: Floats | None = None
+    basis: sp.csr_array | None = None
+    """Of the halves of U, where these are a part of all."""
 
     @property
     def size(self) -> int:
         return int(self.rows.shape[1])
 
     @cached_property
+    def halves(self) -> sp.csr_array:
+        """The basis, or that of all."""
+        count = self.size * (self.size + 1) // 2
+        return sp.eye_array(count, format="csr") if self.basis is None else self.basis
+
+    @cached_property
     def products(self) -> sp.csr_array:
-        """Of two rows a, b the entries of aᵀUb, for the half of U that ``half`` takes."""
-        return products(self.rows, self.pairs)
+        """Of two rows a, b the entries of aᵀUb, over the basis."""
+        return products(self.rows, self.pairs) @ self.halves
 
     @cached_property
     def zero(self) -> sp.csr_array:
         """The same of products that are zero."""
-        return products(self.rows, self.equal)
+        return products(self.rows, self.equal) @ self.halves
 
-    @cached_property
-    def onto(self) -> sp.csr_array:
-        """From the half of U to the half of B U Bᵀ."""
-        i, j = np.triu_indices(len(self.place))
-        a, b = self.place[i], self.place[j]
-        own = index_of(self.size)[np.minimum(a, b), np.maximum(a, b)]
-        factor = np.where(i == j, 1.0, _ROOT) * np.where(a == b, 1.0, 1 / _ROOT)
-        values = factor * self.weight[i] * self.weight[j]
-        shape = (len(i), self.size * (self.size + 1) // 2)
-        return sp.csr_array((values, (np.arange(len(i)), own)), shape=shape)
+    def whole(self, u: Floats) -> Floats:
+        """U."""
+        return whole(self.halves @ u, self.size)
+
+    def onto(self, n: int) -> sp.csr_array:
+        """From the half of U to the half of its part of n rows; of a smaller U to nothing."""
+        count, size = n * (n + 1) // 2, self.size * (self.size + 1) // 2
+        if self.size < n:
+            return sp.csr_array((count, size))
+        kept = index_of(self.size)[np.triu_indices(n)]
+        return sp.csr_array((np.ones(count), (np.arange(count), kept)), shape=(count, size))
 
 
 def index_of(size: int) -> Ints:
@@ -100,21 +107,15 @@ def half(full: Floats) -> Floats:
 
 def whole(upper: Floats, size: int) -> Floats:
     """The symmetric matrix of a half."""
-    i, j = np.triu_indices(size)
-    out = np.zeros((size, size))
-    out[i, j] = out[j, i] = upper * np.where(i == j, 1.0, 1 / _ROOT)
-    return out
+    place, scale = index_of(size), np.where(np.eye(size, dtype=bool), 1.0, 1 / _ROOT)
+    return np.asarray(upper[np.maximum(place, place.T)] * scale)
 
 
 def products(rows: Floats, pairs: Ints) -> sp.csr_array:
     """The entries of aᵀUb for pairs of rows over the half of U."""
     size = rows.shape[1]
-    if (np.count_nonzero(rows, axis=1) > 2).any():
-        i, j = np.triu_indices(size)
-        a, b = rows[pairs[:, 0]], rows[pairs[:, 1]]
-        scale = np.where(i == j, 0.5, 1 / _ROOT)
-        return sp.csr_array((a[:, i] * b[:, j] + a[:, j] * b[:, i]) * scale)
-    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :2]
+    most = np.count_nonzero(rows, axis=1).max(initial=1)
+    order = np.argsort(-np.abs(rows), axis=1, kind="stable")[:, :most]
     value = np.take_along_axis(rows, order, axis=1)
     where, first, second = index_of(size), pairs[:, 0], pairs[:, 1]
     place, entry, row = [], [], []
@@ -131,26 +132,41 @@ def products(rows: Floats, pairs: Ints) -> sp.csr_array:
     return out
 
 
-def doubled(left: Floats, right: Floats) -> Floats:
-    """The matrix of Z -> L Z R + R Z L over halves of symmetric matrices."""
+def alike(tables: Sequence[Floats]) -> sp.csr_array:
+    """Of matrices that are constant where symmetric tables tell no pairs apart, as halves: a basis
+    (k (k + 1) / 2, K) whose columns are orthonormal. Pairs are the same whose triangles are
+    (Weisfeiler and Leman 1968), as those are that a permutation without effect carries into each
+    other."""
+    random, size, count = np.random.default_rng(0), len(tables[0]), 0
+    seen = [np.round(own / np.abs(own).max(), 9) for own in tables]
+    while True:
+        code = np.unique([own.ravel() for own in seen], axis=1, return_inverse=True)[1]
+        code = code.reshape(size, size)
+        if code.max() < count:
+            break
+        count = code.max() + 1
+        first, second = random.standard_normal((2, count))
+        around = first[code] @ second[code]
+        seen = [code, np.round(around / np.abs(around).max(), 9)]
+    i, j = np.triu_indices(size)
+    which = np.unique(np.minimum(code, code.T)[i, j], return_inverse=True)[1]
+    weight = np.where(i == j, 1.0, _ROOT)
+    weight /= np.sqrt(np.bincount(which, weight**2))[which]
+    return sp.csr_array((weight, (np.arange(len(i)), which)))
+
+
+def doubled(left: Floats, right: Floats, basis: sp.csr_array) -> Floats:
+    """The matrix of Z -> L Z R + R Z L over a basis of halves of symmetric matrices."""
     n = len(left)
     i, j = np.triu_indices(n)
-    scale = np.where(i == j, 0.5, 1 / _ROOT)
-    sides = [(left, right)] if left is right else [(left, right), (right, left)]
-    parts = [(a[:, i] * scale, a[:, j] * scale, b[:, i], b[:, j]) for a, b in sides]
-    out = np.empty((len(i), len(i)))
-    first = 0
-    for row in range(n):
-        block = out[first : first + n - row]
-        block[:] = 0.0
-        for ai, aj, bi, bj in parts:
-            block += ai[row] * bj[row:]
-            block += aj[row] * bi[row:]
-            block += ai[row:] * bj[row]
-            block += aj[row:] * bi[row]
-        first += n - row
-    out *= (scale * (2 if left is right else 1))[:, None]
-    return out
+    scale = np.where(i == j, 1.0, 1 / _ROOT)
+    place = index_of(n)
+    full = np.take(basis.T.toarray() * scale, np.maximum(place, place.T).ravel(), axis=1)
+    # R Z L, of all at once
+    full = (full.reshape(-1, n) @ right).reshape(-1, n, n).transpose(0, 2, 1)
+    flat = (full.reshape(-1, n) @ left).reshape(-1, n * n)
+    out = (np.take(flat, i * n + j, axis=1) + np.take(flat, j * n + i, axis=1)) / scale
+    return np.asarray(basis.T @ out.T)
 
 
 @dataclass(frozen=True)
@@ -187,16 +203,9 @@ class Search:
         used = np.zeros(q)
         for piece in pieces:
             if piece.charge is not None:
-                full = piece.start[np.ix_(piece.place, piece.place)]
-                used += piece.charge @ (full * np.outer(piece.weight, piece.weight)) @ prior
+                used += piece.charge @ piece.start[:n, :n] @ prior
         left = np.where(self.limits > used, self.limits - used, 0.1 * np.abs(self.limits) + 1e-3)
-        slacks = [
-            Piece(
-                np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros((0, 1)), none, none,
-                np.array([[slack]]),
-            )
-            for slack in left.tolist()
-        ]  # fmt: skip
+        slacks = [Piece(np.zeros((0, 1)), none, none, np.array([[v]])) for v in left.tolist()]
         self.wanted, self.prior, self.pieces = wanted, prior, [*pieces, *slacks]
         i, j = np.triu_indices(n)
         scale = np.where(i == j, 1.0, 1 / _ROOT)
@@ -206,18 +215,32 @@ class Search:
         off = i != j
         self.sums[j[off], np.flatnonzero(off)] += prior[i[off]] * scale[off]
         self.size = len(i)
-        self.onto = [piece.onto for piece in self.pieces]
+        self.onto = [piece.onto(n) for piece in self.pieces]
         if q:
             # beside the half of X what is charged, and its slack
             for k, piece in enumerate(self.pieces):
                 own = np.eye(q)[:, [k - len(pieces)]] if k >= len(pieces) else np.zeros((q, 1))
                 if piece.charge is not None:
-                    own = (piece.charge @ self.sums) @ piece.onto.toarray()
-                self.onto[k] = sp.csr_array(sp.vstack([piece.onto, own]))
+                    own = (piece.charge @ self.sums) @ self.onto[k].toarray()
+                self.onto[k] = sp.csr_array(sp.vstack([self.onto[k], own]))
             self.sums = la.block_diag(self.sums, np.eye(q))
+        self.basis = sp.eye_array(self.size, format="csr")
+        if len(self.pieces) == 1:
+            # what symmetries leave
+            rows, more = pieces[0].rows, (0, pieces[0].size - n)
+            data = np.pad(wanted, more), np.pad(np.outer(prior, prior), more)
+            own = alike([pieces[0].start, rows.T @ rows, *data])
+            self.pieces = [replace(pieces[0], basis=own)]
+            self.basis = self.onto[0] @ own
+            self.onto, self.size = [sp.eye_array(own.shape[1], format="csr")], own.shape[1]
+            self.sums = np.asarray((self.basis.T @ self.sums.T).T)
         self.target = np.concatenate([np.ones(n), self.limits])
         self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
-        self.points = [half(piece.start) for piece in self.pieces]
+        self.points = [p.halves.T @ half(p.start) for p in self.pieces]
+
+    def whole(self, x: Floats) -> Floats:
+        """X."""
+        return whole(self.basis @ x[: self.size], self.n)
 
     def information(self) -> Floats:
         """X, over its half, and what the limits have."""
@@ -225,7 +248,7 @@ class Search:
 
     def run(self, gap: float, stop: Callable[[], bool] = lambda: False) -> Found | None:
         """To a relative gap, or as far as numbers lead; None where that is nowhere."""
-        full = whole(self.information()[: self.size], self.n)
+        full = self.whole(self.information())
         value = float(np.trace(la.solve(full, self.wanted, assume_a="pos")))
         weight = value / self.count
         found = None
@@ -252,12 +275,12 @@ class Search:
     def _step(self, tau: float) -> tuple[float, float, Found | None] | None:
         """One step of Newton's method; its length, its decrement, and what was found before it."""
         x, q = self.information(), len(self.limits)
-        full = whole(x[: self.size], self.n)
+        full = self.whole(x)
         inverse = la.inv(full)
         inverse = (inverse + inverse.T) / 2
         curve = inverse @ self.wanted @ inverse
         value = float(np.sum(inverse * self.wanted))
-        slope, bend = -half(curve), doubled(curve, inverse)
+        slope, bend = -(self.basis.T @ half(curve)), doubled(curve, inverse, self.basis)
         if q:
             slope = np.concatenate([slope, np.zeros(q)])
             bend = la.block_diag(bend, np.zeros((q, q)))
@@ -272,7 +295,7 @@ class Search:
         ):
             decrement += float(move @ (hessian @ move))
             ratio = -(piece.products @ move) / (piece.products @ u)
-            change = inner @ whole(move, piece.size) @ inner
+            change = inner @ piece.whole(move) @ inner
             most = max(most, float(ratio.max(initial=0.0)), float(-la.eigvalsh(change)[0]))
         shift = sum(onto @ m for onto, m in zip(self.onto, moves, strict=True))
         decrement = (decrement + float(shift @ (bend @ shift))) / tau
@@ -289,22 +312,22 @@ class Search:
             length /= 2
             if length < _SHORTEST:
                 return None
-        here = self._proof(tau, value, curve, prices, free, moves, np.abs(missing).max())
+        here = self._proof(tau, value, prices, free, moves, np.abs(missing).max())
         self.points = ahead
         return length, decrement, here
 
     def _merit(self, tau: float, points: Sequence[Floats]) -> float:
         """The value with its barrier; inf outside."""
         total, x = 0.0, np.zeros(self.size)
-        for piece, u in zip(self.pieces, points, strict=True):
-            sign, size = np.linalg.slogdet(whole(u, piece.size))
+        for piece, onto, u in zip(self.pieces, self.onto, points, strict=True):
+            sign, size = np.linalg.slogdet(piece.whole(u))
             y = piece.products @ u
             if sign <= 0 or (y <= 0).any():
                 return np.inf
             total -= tau * (float(size) + float(np.log(y).sum()))
-            x += piece.onto @ u
+            x += (onto @ u)[: self.size]
         try:
-            factor = la.cho_factor(whole(x, self.n))
+            factor = la.cho_factor(self.whole(x))
         except la.LinAlgError:
             return np.inf
         return total + float(np.trace(la.cho_solve(factor, self.wanted)))
@@ -312,8 +335,7 @@ class Search:
     def _barrier(self, k: int, tau: float) -> tuple[Floats, Floats, Floats]:
         """Slope and curvature of the barrier of a piece, and the root of the inverse."""
         piece, u = self.pieces[k], self.points[k]
-        full = whole(u, piece.size)
-        values, vectors = la.eigh(full)
+        values, vectors = la.eigh(piece.whole(u))
         if values[0] <= 0:
             raise la.LinAlgError("outside")
         inverse = (vectors / values) @ vectors.T
@@ -321,24 +343,24 @@ class Search:
         y = piece.products @ u
         if (y <= 0).any():
             raise la.LinAlgError("outside")
-        slope = -tau * (half(inverse) + piece.products.T @ (1 / y))
+        slope = -tau * (piece.halves.T @ half(inverse) + piece.products.T @ (1 / y))
         scaled = sp.diags_array(1 / y) @ piece.products
-        hessian = tau * (doubled(inverse, inverse) / 2 + (scaled.T @ scaled).toarray())
+        hessian = tau * (
+            doubled(inverse, inverse, piece.halves) / 2 + (scaled.T @ scaled).toarray()
+        )
         return slope, hessian, inner
 
     def _direct(
         self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
     ) -> tuple[list[Floats], Floats, list[Floats]]:
         piece, (own, hessian, _) = self.pieces[0], barriers[0]
-        onto = piece.onto
-        total = hessian + onto.T @ (onto.T @ bend).T
-        rows = np.vstack([self.sums @ onto, piece.zero.toarray()])
+        rows = np.vstack([self.sums, piece.zero.toarray()])
         right = np.concatenate([missing, -(piece.zero @ self.points[0])])
-        gradient = own + onto.T @ slope
-        factor = la.cho_factor(total)
+        factor = la.cho_factor(hessian + bend)
         back = la.cho_solve(factor, rows.T)
-        free = la.cho_solve(factor, gradient)
-        duals = la.solve(rows @ back, right + rows @ free, assume_a="sym")
+        free = la.cho_solve(factor, own + slope)
+        # equations that are the same have equal multipliers
+        duals = la.lstsq(rows @ back, right + rows @ free)[0]
         return [back @ duals - free], duals[: self.n], [duals[self.n :]]
 
     def _joined(
@@ -362,13 +384,9 @@ class Search:
             kept.append((factor, back, across, inner, dual))
         # W = slope + bend dX - sumsᵀλ,  dX = moved - shared W,  sums dX = missing
         system = la.lu_factor(
-            np.block(
-                [
-                    [np.eye(size) + shared @ bend, -shared @ self.sums.T],
-                    [self.sums, np.zeros((many, many))],
-                ]
-            )
-        )
+            np.block([[np.eye(size) + shared @ bend, -shared @ self.sums.T],
+                      [self.sums, np.zeros((many, many))]])
+        )  # fmt: skip
 
         def solved(
             owns: Sequence[Floats], slope: Floats, zeros: Sequence[Floats], missing: Floats
@@ -410,15 +428,9 @@ class Search:
         return moves, prices, free
 
     def _proof(
-        self,
-        tau: float,
-        value: float,
-        curve: Floats,
-        prices: Floats,
-        free: Sequence[Floats],
-        moves: Sequence[Floats],
-        missing: float,
-    ) -> Found | None:
+        self, tau: float, value: float, prices: Floats, free: Sequence[Floats],
+        moves: Sequence[Floats], missing: float,
+    ) -> Found | None:  # fmt: skip
         """The multipliers of a point, where every equation holds."""
         if missing > _HELD:
             return None
@@ -428,7 +440,7 @@ class Search:
             inside = piece.products @ u
             weights.append(tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside)
         lam, charges = -prices[: self.n], np.maximum(-prices[self.n :], 0.0)
-        full = whole(self.information()[: self.size], self.n)
+        full = self.whole(self.information())
         bound = 2 * value - float(lam.sum()) - float(charges @ self.limits)
         last = len(self.pieces) - len(charges)
         return Found(full, value, bound, lam, tuple(weights[:last]), tuple(free[:last]), charges)

@@ -7,7 +7,8 @@ What is found is a proposal; ``docs/theory/least-variance.md`` says why extreme 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as la
@@ -20,6 +21,8 @@ _ROUNDS = 40
 _STEPS = 60
 _PATIENCE = 5
 """Rounds without a gain worth the gap, after which it ends."""
+_ROUNDED = 1e-9
+"""Of a value, what prices are raised by for rounding."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Rays:
     """Extreme rays of {v >= 0: v_i <= factor_ij v_j}, (S, S) factors that are inf without limit.
 
     Of a tree of edges a ray has a sign for every edge; where all factors are one number, a sign
-    for every secret; else a linear program finds one.
+    for every secret; else it has none, and programs of ``limited`` find it.
     """
 
     factor: Floats
@@ -48,21 +51,28 @@ class Rays:
     @property
     def count(self) -> int:
         """How many signs a ray has; 0 where it has none."""
-        if self.edges is not None:
-            return len(self.edges)
-        return len(self.factor) if self.level else 0
+        return 0 if self.edges is None and not self.level else len(self.moved[0])
+
+    @cached_property
+    def moved(self) -> tuple[Floats, Floats, Floats]:
+        """Which entries a sign moves (count, S), and their logarithms where it is set and not."""
+        if self.edges is None:
+            n = len(self.factor)
+            return np.eye(n), np.full(n, np.log(self.level)), np.zeros(n)
+        below = np.zeros((len(self.edges), len(self.factor)))
+        ends = [b for _, b in self.edges.tolist()]
+        for e, (a, b) in reversed(list(enumerate(self.edges.tolist()))):
+            below[e, b] = 1.0
+            if a:
+                below[ends.index(a)] += below[e]
+        a, b = self.edges.T
+        return below, np.log(self.factor[b, a]), -np.log(self.factor[a, b])
 
     def made(self, signs: Bools) -> Floats:
         """Rays of signs (k, count), scaled to πᵀv = 1, (k, S)."""
-        n = len(self.factor)
-        if self.edges is None:
-            out = np.where(signs, self.level, 1.0)
-        else:
-            logs = np.zeros((len(signs), n))
-            for e, (a, b) in enumerate(self.edges):
-                up, down = np.log(self.factor[b, a]), -np.log(self.factor[a, b])
-                logs[:, b] = logs[:, a] + np.where(signs[:, e], up, down)
-            out = np.exp(logs - logs.max(axis=1, keepdims=True))
+        moved, up, down = self.moved
+        logs = np.where(signs, up, down) @ moved
+        out = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(out / (out @ self.prior)[:, None])
 
     def signs(self, values: Floats) -> Bools:
@@ -73,37 +83,27 @@ class Rays:
 
     def improved(self, curve: Floats, prices: Floats, signs: Bools) -> tuple[Floats, Bools]:
         """Signs changed one by one while vᵀΓv - λᵀv grows, under πᵀv = 1."""
-        signs = signs.copy()
-        every = np.arange(len(signs))
+        signs, (moved, up, down) = signs.copy(), self.moved
         best = _worth(self.made(signs), curve, prices)
-        active = every
+        active = np.arange(len(signs))
         while len(active):
-            tries = np.repeat(signs[active], self.count, axis=0)
-            where = np.tile(np.arange(self.count), len(active))
-            rows = np.arange(len(tries))
-            tries[rows, where] ^= True
-            worth = _worth(self.made(tries), curve, prices).reshape(len(active), self.count)
+            own = self.made(signs[active])
+            # v + g v_e for every sign e, with v_e what it moves
+            g = np.expm1(np.where(signs[active], down - up, up - down))
+            square = own[:, :, None] * curve * own[:, None]
+            parts = moved @ square
+            curved = square.sum(axis=(1, 2))[:, None]
+            curved = curved + 2 * g * parts.sum(axis=2) + g**2 * (parts * moved).sum(axis=2)
+            scale = 1 + g * ((own * self.prior) @ moved.T)
+            paid = (own @ prices)[:, None] + g * ((own * prices) @ moved.T)
+            worth = curved / scale**2 - paid / scale
             chosen = worth.argmax(axis=1)
             gained = worth[np.arange(len(active)), chosen]
             better = gained > best[active] + 1e-9 * np.abs(best[active])
-            moved = active[better]
-            signs[moved, chosen[better]] ^= True
-            best[moved] = gained[better]
-            active = moved
+            active = active[better]
+            signs[active, chosen[better]] ^= True
+            best[active] = gained[better]
         return best, signs
-
-    def along(self, direction: Floats) -> Floats | None:
-        """A ray, with πᵀv = 1, that is largest in a direction."""
-        i, j = np.nonzero(np.isfinite(self.factor) & ~np.eye(len(self.factor), dtype=bool))
-        rows = np.zeros((len(i), len(self.factor)))
-        every = np.arange(len(i))
-        scale = np.sqrt(self.factor[i, j])
-        rows[every, i] = 1 / scale
-        rows[every, j] = -scale
-        found = linprog(
-            -direction, A_ub=rows, b_ub=np.zeros(len(i)), A_eq=self.prior[None], b_eq=[1.0]
-        )
-        return None if found.x is None else np.asarray(found.x)
 
 
 def _worth(rays: Floats, curve: Floats, prices: Floats) -> Floats:
@@ -230,25 +230,18 @@ def designed(
     rays: Rays, wanted: Floats, information: Floats, bound: float, gap: float, known: float,
     stop: Callable[[], bool], tell: Callable[[str], None], draws: int = 400,
 ) -> Weighed | None:  # fmt: skip
-    """Columns and weights, near ``bound`` by ``gap`` where they get there; ``known`` is taken off
-    both. None where no columns add up to a mechanism."""
+    """Columns of signs and weights, near ``bound`` by ``gap`` where they get there; ``known`` is
+    taken off both. None where no columns add up to a mechanism."""
     gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
     random = np.random.default_rng(0)
     values, vectors = la.eigh(information)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     n, best, history = len(wanted), None, list[float]()
-    if rays.count:
-        drawn = random.standard_normal((draws, n)) @ root.T
-        signs = rays.signs(drawn)
-        extreme = np.triu(np.ones((rays.count + 1, rays.count), dtype=bool))
-        pool = np.unique(np.vstack([signs, extreme, ~extreme]), axis=0)
-    else:
-        given = random.standard_normal((min(draws, 6 * n), n)) @ root.T
-        found = [rays.along(g) for g in [*given, *np.eye(n), *-np.eye(n)]]
-        columns = unique(np.array([v for v in found if v is not None]))
+    signs = rays.signs(random.standard_normal((draws, n)) @ root.T)
+    extreme = np.triu(np.ones((rays.count + 1, rays.count), dtype=bool))
+    pool = np.unique(np.vstack([signs, extreme, ~extreme]), axis=0)
     for _ in range(_ROUNDS):
-        if rays.count:
-            columns = rays.made(pool)
+        columns = rays.made(pool)
         now = weighed(wanted, columns, min(gap, 1e-3) / 10)
         if now is None:
             break
@@ -260,45 +253,43 @@ def designed(
         if now.value <= bound * (1 + gap) or stop() or stalled:
             break
         used = now.weights > 1e-6 * now.weights.max()
-        if rays.count:
-            starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])
-            worth, signs = rays.improved(now.curve, now.prices, starts)
-            signs = np.unique(signs[worth > gap * now.value / 10], axis=0)
-            fresh = np.unique(np.vstack([pool[used], signs]), axis=0)
-            if len(fresh) == int(used.sum()):
-                break
-            pool = fresh
-        else:
-            added = _climbed(rays, now, columns[used], random, gap * now.value / 10)
-            if not len(added):
-                break
-            columns = unique(np.vstack([columns[used], added]))
+        starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])
+        worth, signs = rays.improved(now.curve, now.prices, starts)
+        signs = np.unique(signs[worth > gap * now.value / 10], axis=0)
+        fresh = np.unique(np.vstack([pool[used], signs]), axis=0)
+        if len(fresh) == int(used.sum()):
+            break
+        pool = fresh
     return best
 
 
-def _climbed(
-    rays: Rays, now: Weighed, used: Floats, random: np.random.Generator, least: float
-) -> Floats:
-    """Columns that are worth adding, each by linear programs of what the last one says."""
-    out = []
-    n = used.shape[1]
-    for k in range(12):
-        v = used[random.integers(len(used))] if k % 2 else np.exp(2 * random.standard_normal(n))
-        v, value = v / (rays.prior @ v), -np.inf
-        for _ in range(30):
-            found = rays.along(2 * now.curve @ v - now.prices)
-            if found is None:
-                break
-            worth = float(found @ now.curve @ found - now.prices @ found)
-            v = found
-            if worth <= value + 1e-9 * abs(value):
-                break
-            value = worth
-        if value > least:
-            out.append(v)
-    return np.array(out).reshape(-1, n)
-
-
-def unique(columns: Floats) -> Floats:
-    """Rows that differ by more than rounding."""
-    return columns[np.unique(np.round(columns, 9), axis=0, return_index=True)[1]]
+def best_of(
+    columns: Floats, wanted: Floats, prior: Floats, gap: float, known: float,
+    stop: Callable[[], bool], tell: Callable[[str], None],
+) -> tuple[Weighed, float] | None:  # fmt: skip
+    """The best weights of all columns there are (m, S), of πᵀv = 1, with ``prices`` that hold for
+    every one, and the bound that they prove. Those worth most join a program until none is worth
+    anything. ``known`` is taken off where gaps are measured; None as of ``weighed``."""
+    n = columns.shape[1]
+    given = np.vstack(
+        [np.random.default_rng(0).standard_normal((20 * n, n)), np.eye(n), -np.eye(n)]
+    )
+    used = np.unique((columns @ given.T).argmax(axis=0))
+    best = None
+    for _ in range(_ROUNDS):
+        now = weighed(wanted, columns[used], gap / 10)
+        if now is None:
+            break
+        worth = _worth(columns, now.curve, now.prices)
+        # a little more, for rounding
+        missing = max(float(worth.max()), 0.0) + _ROUNDED * now.value
+        bound = 2 * now.value - float(now.prices.sum()) - missing
+        if best is None or bound > best[1]:
+            best = replace(now, prices=now.prices + missing * prior), bound
+        tell(f"{len(used)} of {len(columns)} columns, variance {now.value:.6g}, bound {bound:.6g}")
+        if now.value - bound <= gap * (now.value - known) or stop():
+            break
+        added = np.argsort(-worth)[: 10 * n]
+        kept = used[now.weights > 1e-6 * now.weights.max()]
+        used = np.union1d(kept, added[worth[added] > 0])
+    return best

@@ -42,6 +42,8 @@ class ProblemFile:
     """The optimal objective, where it is known."""
     transport: TransportTask | None = None
     """What ``optmech transport`` is asked to do."""
+    mechanisms: tuple[dict[str, Any], ...] = ()
+    """Tables of known mechanisms, as they were written."""
     inputs: tuple[Path, ...] = ()
     """The file itself and those that it names: what no output may replace."""
 
@@ -153,5 +155,6 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         profile=spec.profile,
         optimum=spec.optimum,
         transport=task,
+        mechanisms=tuple(spec.mechanisms),
         inputs=(path, *named_files(document, path.parent)),
     )

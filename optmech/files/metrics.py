@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AllowInfNan, Discriminator, Field, Tag, WithJsonSchema
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
@@ -83,13 +83,14 @@ class MatrixDistance(Section):
     """A given matrix, in the order of the secrets."""
 
     kind: Literal["matrix"]
-    values: Matrix | None = None
+    values: list[list[Annotated[float, AllowInfNan()]]] | None = None
     file: str | None = None
 
     _one_form = either("values", "file")
 
     def build(self, place: Place) -> Distance:
-        return distances.matrix(place.rows(self.file or "", self.values, "values"))
+        rows = place.rows(self.file or "", self.values, "values", infinite=True)
+        return distances.matrix(rows)
 
 
 class ElasticDistance(Section):

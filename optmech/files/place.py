@@ -74,8 +74,12 @@ class Place:
         """Weights of the listed points added up by zone."""
         return weights if self.zone is None else _totals(self.zone, weights, len(self.secrets))
 
-    def rows(self, file: str, values: list[list[float]] | None = None, key: str = "") -> Floats:
-        """Rows of numbers >= 0 of one length, of a CSV ``file``, or the ``values`` of a ``key``."""
+    def rows(
+        self, file: str, values: list[list[float]] | None = None, key: str = "", *,
+        infinite: bool = False,
+    ) -> Floats:  # fmt: skip
+        """Rows of numbers >= 0 of one length, which may be ``infinite``, of a CSV ``file``, or the
+        ``values`` of a ``key``."""
         rows: Sequence[Sequence[float] | Floats] = (
             DataFile(file).matrix(self.directory) if values is None else values
         )
@@ -88,7 +92,7 @@ class Place:
                     remedy="Give rows of one length",
                 )
             numbers = np.asarray(row, dtype=np.float64)
-            bad = np.flatnonzero(~((numbers >= 0) & np.isfinite(numbers)))
+            bad = np.flatnonzero(~((numbers >= 0) & (infinite | np.isfinite(numbers))))
             if len(bad):
                 raise ProblemError(
                     f"the entry at [{i}][{bad[0]}] is no finite number >= 0",

@@ -73,6 +73,7 @@ class ProblemSection(FileSection):
     objective: Goal = "expected_loss"
     constraints: list[Any] = Field(default_factory=list, max_length=1000)
     transport: Transport | None = None
+    mechanisms: list[dict[str, Any]] = Field(default_factory=list, max_length=1000)
 
 
 S = TypeVar("S", bound=Section)

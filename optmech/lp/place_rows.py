@@ -29,12 +29,14 @@ from optmech.certificate.families import (
     Distortion,
     Leakage,
     LiftedRatio,
+    Linear,
     LossLimit,
     PairMultipliers,
     Ratio,
 )
 from optmech.certificate.statement import Family, Statement
 from optmech.lp.families.base import LARGEST_LOG
+from optmech.lp.families.limits import LinearPart
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
@@ -89,8 +91,11 @@ class _Part(ABC):
     """W, (S, N)."""
     most: float
     """The limit of what it limits."""
-    standing = 0
-    """Rows that are always there, before those of keys."""
+
+    @property
+    def standing(self) -> int:
+        """Rows that are always there, before those of keys."""
+        return 0
 
     def excess(self, at: Floats) -> float:
         """How far Q is beyond it, relative to its numbers; <= 0 where it holds."""
@@ -118,21 +123,28 @@ class _Part(ABC):
 
 
 @record
-class _Total(_Part):
-    """Σ weighted[s,o] Q[s,o] <= most."""
+class _Sums(_Part):
+    """table Q <= limits, (K, S·kept) and (K,), of all of Q."""
 
-    weighted: Floats
-    standing = 1
+    table: sp.csr_array
+    limits: Floats
+    read: Callable[[Floats], Floats]
+
+    @property
+    def standing(self) -> int:
+        return len(self.limits)
 
     def reached(self, at: Floats) -> float:
-        return float((self.weighted * at).sum())
+        over = (self.table @ at.ravel() - self.limits) / _size(self.limits)
+        return float(over.max(initial=-1.0))
 
     def rows(self, keys: list[Key]) -> Rows:
-        both = (self.weights.T @ self.weighted).T.reshape(1, -1)
-        return sp.csr_array(both), np.zeros((1, 0)), np.array([self.most])
+        reports = self.table.shape[1] // self.weights.shape[0]
+        each = [self.table[:, o::reports] @ self.weights for o in range(reports)]
+        return sp.csr_array(sp.hstack(each)), np.zeros((self.standing, 0)), self.limits
 
     def multipliers(self, keys: list[Key], values: Floats) -> Floats:
-        return values
+        return self.read(values)
 
 
 @record
@@ -290,7 +302,9 @@ class PlaceRows:
                 most = float(family.most(self.statement)[0])
                 if not family.per_secret:
                     paid = family.weighted[:, self.kept]
-                    return _Total(self.weights, _loose(most, paid.max(axis=1)), paid)
+                    limit = np.array([_loose(most, paid.max(axis=1))])
+                    table = sp.csr_array(paid.reshape(1, -1))
+                    return _Sums(self.weights, 0.0, table, limit, lambda values: values)
                 loss = family.loss[:, self.kept]
                 idle = np.where(loss.max(axis=1) <= most, most + 1, 0.0)
                 return _Each(self.weights, most, loss[None], idle[None], 1e-3)
@@ -304,16 +318,33 @@ class PlaceRows:
                 reported = np.multiply.outer(signs, family.reported[self.kept])[:, None]
                 known, most = np.multiply.outer(signs, family.meant), float(family.maximum)
                 return _Each(self.weights, most, reported.repeat(len(family.meant), 1), known, 0.5)
+            case Linear():
+                return self._linear(family)
             case Ratio():
                 return self._ratios(family)
             case LiftedRatio():
                 table = _differences(family.left, family.right, family.log_ratio)
-                return _Ratios(self.weights, 0.0, table, partial(self._played, family), None)
+                window = None if family.window is None else family.window[:, self.kept]
+                return _Ratios(self.weights, 0.0, table, partial(self._played, family), window)
             case Approximate():
                 table = _differences(family.left, family.right, family.log_ratio)
                 read = partial(self._tested, family)
                 return _Best(self.weights, float(family.delta), table, read)
         return None
+
+    def _linear(self, family: Linear) -> _Sums:
+        own, count = LinearPart.of(0, family), len(family)
+        places = np.arange(self.weights.shape[0])[:, None] * family.observables + self.kept
+        table = sp.csr_array(sp.vstack([own.sparse, -own.sparse]))[:, places.ravel()]
+        limits = np.concatenate([own.upper, -own.lower])
+        some = np.flatnonzero(np.isfinite(limits))
+
+        def read(values: Floats) -> Floats:
+            out = np.zeros(2 * count)
+            out[some] = values
+            return out.reshape(2, count)
+
+        return _Sums(self.weights, 0.0, table[some], limits[some], read)
 
     def _ratios(self, family: Ratio) -> _Ratios:
         i, j = np.nonzero(np.isfinite(family.table) & ~np.eye(len(family.table), dtype=bool))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import linprog
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import shortest_paths
@@ -20,7 +21,7 @@ from optmech.engines.rays import Rays, Weighed, designed, weighed
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.labels import Labels
-from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, proof_of
+from optmech.pipeline.multipliers import TIGHT, Asked, bounded, bounded_by_limits, listed, proof_of
 from optmech.pipeline.session import Clock, feasible_design
 from optmech.problem import LossBound, Problem, Support as SupportOf
 from optmech.problem.constraint import Constraint
@@ -100,12 +101,8 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
     people = whole_shares(np.ones(n)) if survey.population is None else survey.population
     asked = Asked(survey, np.exp(closed), people, gap)
     labels = Labels.of(statement)
-    found, forms = bounded(asked, clock)
     rays = Rays.of(np.exp(Cone.of(Inequalities.of(statement)).log_ratio), people)
-    best = designed(
-        rays, asked.wanted, found.information, found.bound, max(gap, TIGHT),
-        asked.spread, lambda: clock.remaining() <= 0, clock.report,
-    )  # fmt: skip
+    best, found, forms = _searched(asked, rays, clock)
     if best is None:
         raise SolverError("no columns were found that add up to a mechanism", where="objective")
     columns, weights = _fewer(asked, best)
@@ -113,11 +110,32 @@ def solve_crowd(problem: Problem, gap: float, clock: Clock) -> Design:
         return _limited(problem, asked, labels, rays, (found, forms), clock)
     if survey.population is None:
         asked, columns, weights = _levelled(asked, best.columns, columns, weights, clock)
-        found, forms = bounded(asked, clock)
+        _, found, forms = _searched(asked, None, clock)
     columns, weights = _told_apart(asked, columns, weights)
     kinds = labels.chosen(columns)
     proofs = [proof_of(asked, found, forms)]
     return _released(problem, columns, weights, kinds, proofs, gap, clock)
+
+
+def _searched(
+    asked: Asked, rays: Rays | None, clock: Clock
+) -> tuple[Weighed | None, Found, list[PieceProof]]:
+    """Multipliers of a bound, and columns, of all extreme rays or of ``rays`` that are sought."""
+    every = listed(asked, clock)
+    if every is not None:
+        return every
+    found, forms = bounded(asked, clock)
+    if rays is None:
+        return None, found, forms
+    goal = found.bound, max(asked.gap, TIGHT), asked.spread, clock.should_stop, clock.report
+    if rays.count:
+        return designed(rays, asked.wanted, found.information, *goal), found, forms
+    none = np.zeros(0)
+    free = limited.Limits(np.zeros((0, 1, len(asked.factor))), none, (), none)
+    program = limited.Program(rays, free)
+    begun = limited.started(program, found.information, clock.should_stop)
+    made = begun and limited.designed(program, asked.wanted, begun[0], *goal)
+    return made[0] if made else None, found, forms
 
 
 def _limited(
@@ -132,12 +150,8 @@ def _limited(
             remedy="Name a population, or leave the limits out",
         )
     found, forms = known
-
-    def stop() -> bool:
-        return clock.remaining() <= 0
-
     program = limited.Program(rays, labels.limits)
-    begun = limited.started(program, found.information, stop)
+    begun = limited.started(program, found.information, clock.should_stop)
     if begun is None:
         raise SolverError(
             "no mechanism was found that keeps all limits",
@@ -148,7 +162,7 @@ def _limited(
     reached.sort(key=lambda own: -own[0].bound)
     made = limited.designed(
         program, asked.wanted, begun[0], reached[0][0].bound, max(asked.gap, TIGHT),
-        asked.spread, stop, clock.report,
+        asked.spread, clock.should_stop, clock.report,
     )  # fmt: skip
     if made is None:
         raise SolverError("the weights of columns led nowhere", where="objective")
@@ -186,7 +200,7 @@ def _levelled(
     for step in range(_TURNS):
         scaled = pool / (pool @ people)[:, None]
         found = weighed(asked.wanted, scaled, 1e-4)
-        if found is None or clock.remaining() <= 0:
+        if found is None or clock.should_stop():
             break
         shares = found.weights / (pool @ people)
         matrix = (pool * shares[:, None]).T
@@ -219,15 +233,25 @@ def _told_apart(asked: Asked, columns: Floats, weights: Floats) -> tuple[Floats,
 
 
 def _fewer(asked: Asked, best: Weighed) -> tuple[Floats, Floats]:
-    """Without columns that hardly count, where the others do as well."""
+    """Without columns that hardly count, where the others do as well, and without more of them than
+    their information has entries (Carathéodory)."""
     columns, weights, value = best.columns, best.weights, best.value
     for least in (1e-3, 1e-4, _LITTLE):
         kept = best.weights > least * best.weights.max()
         if kept.all():
             continue
-        again = weighed(asked.wanted, best.columns[kept], max(asked.gap, TIGHT) / 20)
-        if again is not None and again.value <= value * (1 + asked.gap / 20 + 1e-6):
-            return again.columns, again.weights
+        again = weighed(asked.wanted, best.columns[kept], asked.gap / 20)
+        if again is not None and again.value <= value * (1 + asked.gap / 4):
+            columns, weights = again.columns, again.weights
+            break
+    i, j = np.triu_indices(columns.shape[1])
+    if len(columns) > len(i):
+        entries = (columns[:, i] * columns[:, j]).T
+        found = linprog(
+            np.arange(len(columns)) % 7, A_eq=entries, b_eq=entries @ weights, method="highs-ds"
+        )
+        if found.x is not None:
+            columns, weights = columns[found.x > 0], found.x[found.x > 0]
     return columns, weights
 
 

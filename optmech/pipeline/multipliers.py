@@ -11,18 +11,19 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.variance import PieceProof, Survey, VarianceProof
+from optmech.certificate.variance_bound import LISTED, listed_rays
 from optmech.engines.information import Found, Piece, Search
 from optmech.engines.limited import Pool
-from optmech.engines.rays import Rays, needed
+from optmech.engines.rays import Weighed, best_of, needed
 from optmech.errors import SolverError
 from optmech.pipeline.labels import Labels
-from optmech.pipeline.pieces import by_guess, by_label, cone, levels, on_facets
+from optmech.pipeline.pieces import by_guess, by_label, cone, levels
 from optmech.pipeline.session import Clock
 
 TIGHT = 1e-5
 """Of a bound, what the search leaves at the least."""
-_FACETS = 10
-"""Secrets up to which the facets of one of them are told apart."""
+_FINEST = 1e-8
+"""The same where all columns are listed."""
 _PIECES = 50_000
 """Entries of all pieces, one for each label, up to which a bound rests on losses."""
 _GUESSED = 16
@@ -55,26 +56,38 @@ def bounded(
 ) -> tuple[Found, list[PieceProof]]:  # fmt: skip
     """Multipliers of a bound, with the pieces that they are of; with ``labels`` of a bound that
     rests on limits on losses too."""
-    factor = asked.factor
-    n = len(factor)
-    off = factor[~np.eye(n, dtype=bool)]
-    tried = [cone(factor, asked.population)]
-    if n > 2 and np.ptp(off) < 1e-12 * off[0]:
-        tried = [levels(factor, asked.population)]
-    elif Rays.of(factor, asked.population).edges is None and n <= _FACETS and labels is None:
-        tried.append(on_facets(factor, asked.population))
-    limits = None
+    off = asked.factor[~np.eye(len(asked.factor), dtype=bool)]
+    divide = levels if len(off) > 2 and np.ptp(off) < 1e-12 * off[0] else cone
+    (pieces, forms), limits = divide(asked.factor, asked.population), None
     if labels is not None and begun is not None:
         limits = labels.charges()[1]
-        tried = [by_label(own, labels, begun, asked.population) for own in tried]
-    best = None
-    for pieces, forms in filter(all, tried):
-        found = _searched(asked, clock, pieces, limits)
-        if found is not None and (best is None or found.bound > best[0].bound):
-            best = found, forms
-    if best is None:
+        pieces, forms = by_label((pieces, forms), labels, begun, asked.population)
+    found = _searched(asked, clock, pieces, limits)
+    if found is None:
         raise SolverError("the bound's program led nowhere", where="objective")
-    return best
+    return found, forms
+
+
+def listed(asked: Asked, clock: Clock) -> tuple[Weighed, Found, list[PieceProof]] | None:
+    """The best columns of all extreme rays, and multipliers that hold for every one; None where
+    those are too many, or numbers lead nowhere."""
+    n = len(asked.factor)
+    if n > LISTED:
+        return None
+    # not below what the certificate lists
+    near = np.where(needed(asked.factor), np.nextafter(asked.factor, np.inf), np.inf)
+    rays = listed_rays(near)
+    made = best_of(
+        rays / (rays @ asked.population)[:, None], asked.wanted, asked.population,
+        max(asked.gap / 4, _FINEST), asked.spread, clock.should_stop, clock.report,
+    )  # fmt: skip
+    if made is None:
+        return None
+    best, bound = made
+    information = (best.columns.T * best.weights) @ best.columns
+    none = np.zeros(0)
+    found = Found(information, best.value, bound, best.prices, (none,), (none,), none)
+    return best, found, [PieceProof("rays", np.zeros((0, 4), dtype=np.int64), none)]
 
 
 def _searched(
@@ -82,7 +95,7 @@ def _searched(
 ) -> Found | None:
     """The best multipliers of these pieces; None where there are none."""
     search = Search(asked.wanted, asked.population, pieces, asked.spread, limits)
-    found = search.run(max(asked.gap / 4, TIGHT / 2), lambda: clock.remaining() <= 0)
+    found = search.run(max(asked.gap / 4, TIGHT / 2), clock.should_stop)
     clock.report(f"bound {found.bound if found else 0:.6g}")
     return found
 
@@ -119,9 +132,8 @@ def proof_of(
             factor = np.pad(factor, (0, 1), constant_values=float(factor[0, 1]))
             factor[n] = 1.0
         own = np.concatenate([weight, free])
-        if form.form == "facet" or form.guess is not None:
-            own = own * form.weight
         if form.guess is not None:
+            own = own * form.weight
             # beyond the secrets are rows of guesses, which have no factor
             factor = np.pad(factor, (0, n), constant_values=1.0)
         scale = np.sqrt(factor[ends[:, 0], ends[:, 1]] * factor[ends[:, 2], ends[:, 3]])
@@ -139,6 +151,8 @@ def proof_of(
     charges = np.zeros(0)
     if labels is not None and len(found.charges):
         charges = labels.unscaled(found.charges)
+    # λ >= 0 where nobody is
+    prices = np.maximum(found.prices, np.where(asked.population > 0, -np.inf, 0.0))
     return lambda estimate: VarianceProof(
-        estimate, asked.population, inverse, found.prices, pairs, tuple(done), charges
+        estimate, asked.population, inverse, prices, pairs, tuple(done), charges
     )

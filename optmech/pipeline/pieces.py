@@ -1,6 +1,5 @@
-"""Pieces of the cone of columns that a bound is proved on: all of it, the facets of one secret, or
-columns of two values; by labels and by the best guess of an adversary
-(``docs/theory/least-variance.md``)."""
+"""Pieces of the cone of columns that a bound is proved on: all of it, or columns of two values; by
+labels and by the best guess of an adversary (``docs/theory/least-variance.md``)."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from scipy.optimize import linprog
 
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.certificate.variance import PieceProof
-from optmech.certificate.variance_bound import facets
 from optmech.engines.information import Piece
 from optmech.engines.limited import Pool
 from optmech.engines.rays import needed
@@ -26,17 +24,11 @@ _INSIDE = 1e-7
 Divided = tuple[list[Piece], list[PieceProof]]
 
 
-def _row(i: int, j: int, factor: Floats) -> tuple[float, float]:
-    """Entries at i and at j of the row f_ij v_j - v_i, scaled."""
-    root = float(np.sqrt(factor[i, j]))
-    return -1 / root, root
-
-
 def rows_of(ends: Ints, factor: Floats, size: int) -> Floats:
     """The rows f_ij v_j - v_i of pairs (i, j), scaled, over so many coordinates."""
-    out = np.zeros((len(ends), size))
-    for k, (i, j) in enumerate(ends.tolist()):
-        out[k, i], out[k, j] = _row(i, j, factor)
+    out, every, (i, j) = np.zeros((len(ends), size)), np.arange(len(ends)), ends.T
+    root = np.sqrt(factor[i, j])
+    out[every, i], out[every, j] = -1 / root, root
     return out
 
 
@@ -55,9 +47,9 @@ def _start(factor: Floats, prior: Floats) -> Floats:
     return np.asarray((matrix / (prior @ matrix)) @ matrix.T)
 
 
-def _proof_form(form: str, facet: tuple[int, int] | None, ends: Ints, both: Ints) -> PieceProof:
+def _proof_form(form: str, ends: Ints, both: Ints) -> PieceProof:
     rows = np.hstack([ends[both[:, 0]], ends[both[:, 1]]])
-    return PieceProof(form, facet, rows.astype(np.int64), np.zeros(len(rows)))
+    return PieceProof(form, rows.astype(np.int64), np.zeros(len(rows)))
 
 
 def _near(ends: Ints, factor: Floats) -> Ints:
@@ -74,11 +66,9 @@ def cone(factor: Floats, prior: Floats) -> Divided:
     n = len(factor)
     ends = np.argwhere(needed(factor))
     both = _near(ends, factor)
-    piece = Piece(
-        np.arange(n), np.ones(n), rows_of(ends, factor, n), both,
-        np.zeros((0, 2), dtype=np.int64), _start(factor, prior),
-    )  # fmt: skip
-    return [piece], [_proof_form("cone", None, ends, both)]
+    none = np.zeros((0, 2), dtype=np.int64)
+    piece = Piece(rows_of(ends, factor, n), both, none, _start(factor, prior))
+    return [piece], [_proof_form("cone", ends, both)]
 
 
 def levels(given: Floats, prior: Floats) -> Divided:
@@ -92,62 +82,18 @@ def levels(given: Floats, prior: Floats) -> Divided:
     )
     a, b = np.triu_indices(2 * n)
     same = b == a + n
-    level = float(factor[0, n])
-    mean, square = (level + 1) / 2, (level**2 + 1) / 2
-    start = np.full((n + 1, n + 1), mean**2)
-    start[every, every] = square
-    start[n, :n] = start[:n, n] = mean
-    start[n, n] = 1.0
-    scale = 1 / float(start[0, :n] @ prior)
+    level, start = float(factor[0, n]), np.zeros((n + 1, n + 1))
+    # of bits that are alone: of several shares, lest all columns have one sum
+    for share in (0.1, 0.5, 0.9):
+        mean, square = 1 + share * (level - 1), 1 + share * (level**2 - 1)
+        own = np.full((n + 1, n + 1), mean**2)
+        own[every, every] = square
+        own[n, :n] = own[:n, n] = mean
+        own[n, n] = 1.0
+        start += own / (3 * float(own[0, :n] @ prior))
     both = np.column_stack([a, b])
-    piece = Piece(
-        every, np.ones(n), rows_of(ends, factor, n + 1), both[~same], both[same], start * scale
-    )
-    return [piece], [_proof_form("levels", None, ends, np.vstack([both[~same], both[same]]))]
-
-
-def on_facets(factor: Floats, prior: Floats) -> Divided:
-    """Pieces for the limits of one secret, one of which is tight at every extreme ray."""
-    n = len(factor)
-    pairs = needed(factor)
-    limits = np.where(pairs, factor, np.inf)
-    middle = int(np.log(factor).max(axis=1).argmin())
-    ends = np.argwhere(pairs)
-    pieces, forms = [], []
-    for i, j in sorted(facets(limits, middle)):
-        onto = np.delete(np.eye(n), i, axis=1)
-        onto[i, j - (j > i)] = factor[i, j]
-        rows = rows_of(ends, factor, n) @ onto
-        size = np.abs(rows).max(axis=1)
-        kept = np.flatnonzero(size > 1e-9)
-        rows = rows[kept] / size[kept, None]
-        start = _within(factor, i, j, prior)
-        if not len(start):
-            return [], []
-        a, b = np.triu_indices(len(kept))
-        others = np.delete(np.arange(n), i)
-        piece = Piece(
-            onto.argmax(axis=1), onto.max(axis=1), rows, np.column_stack([a, b]),
-            np.zeros((0, 2), dtype=np.int64), start[np.ix_(others, others)] / n,
-        )  # fmt: skip
-        pieces.append(piece)
-        form = _proof_form("facet", (i, j), ends[kept], np.column_stack([a, b]))
-        forms.append(form._replace(weight=1 / (size[kept][a] * size[kept][b])))
-    return pieces, forms
-
-
-def _within(factor: Floats, i: int, j: int, prior: Floats) -> Floats:
-    """The mean of vvᵀ over vectors of the cone with v_i = f_ij v_j, πᵀv = 1: least majorants of
-    random ones. Empty where there are too few."""
-    n = len(factor)
-    drawn = np.exp(np.random.default_rng(0).normal(size=(8 * n, n)) * np.log(factor).max() / 2)
-    for _ in range(2):
-        drawn = (drawn[:, :, None] / factor).max(axis=1)
-        drawn[:, i] = factor[i, j] * drawn[:, j]
-    drawn = (drawn[:, :, None] / factor).max(axis=1)
-    on = np.abs(drawn[:, i] / (factor[i, j] * drawn[:, j]) - 1) < 1e-12
-    kept = drawn[on] / (drawn[on] @ prior)[:, None]
-    return np.asarray(kept.T @ kept / len(kept)) if len(kept) > n else np.zeros((0, 0))
+    piece = Piece(rows_of(ends, factor, n + 1), both[~same], both[same], start)
+    return [piece], [_proof_form("levels", ends, np.vstack([both[~same], both[same]]))]
 
 
 def by_label(divided: Divided, labels: Labels, made: tuple[Pool, Floats], prior: Floats) -> Divided:
@@ -204,7 +150,7 @@ def by_guess(
         weight = proof.copy()
         weight[len(ratios) :] /= size
         four = np.hstack([own, own])[proof > 0]
-        empty.append(PieceProof("empty", None, four, weight[proof > 0], None, t))
+        empty.append(PieceProof("empty", four, weight[proof > 0], None, t))
     starts = _starts(labels, made, [p[2] for p in pieces], errors[places], prior)
     if starts is None:
         return None
@@ -216,13 +162,13 @@ def by_guess(
             a, b = np.triu_indices(len(rows))
             charge = np.vstack([charges[k], -errors[t][None] / labels.limits.least[0]])
             out.append(
-                Piece(np.arange(n), np.ones(n), rows, np.column_stack([a, b]),
-                      np.zeros((0, 2), dtype=np.int64), starts[k][at], charge)
+                Piece(rows, np.column_stack([a, b]), np.zeros((0, 2), dtype=np.int64),
+                      starts[k][at], charge)
             )  # fmt: skip
             scale = np.concatenate([np.ones(len(ends)), np.full(len(rows) - len(ends), 1 / size)])
             four = np.hstack([own[a], own[b]]).astype(np.int64)
             label = int(labels.at[k]) if limited else None
-            forms.append(PieceProof("cone", None, four, scale[a] * scale[b], label, t))
+            forms.append(PieceProof("cone", four, scale[a] * scale[b], label, t))
     return (out, forms), empty
 
 

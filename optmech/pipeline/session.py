@@ -154,6 +154,9 @@ class Clock:
         limit = np.inf if self.time_limit is None else self.share * self.time_limit
         return max(0.0, limit - self.seconds)
 
+    def should_stop(self) -> bool:
+        return self.remaining() <= 0
+
     def rest(self, profile: Profile) -> Profile:
         """The profile with what is left of the time."""
         if self.time_limit is None:
@@ -182,9 +185,6 @@ class Unheard(Clock):
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
         return math.inf
-
-    def should_stop(self) -> bool:
-        return self.remaining() <= 0
 
 
 @dataclass(eq=False)

@@ -29,7 +29,8 @@ def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Dis
     stated = [c.distance for c in problem.constraints if isinstance(c, DistortionPrivacy)]
     if isinstance(problem.objective, MaximizeDistortion):
         stated.append(problem.objective.distance)
-    stated += [c.distance for c in problem.constraints if isinstance(c, MetricPrivacy)]
+    metric = [c for c in problem.constraints if isinstance(c, MetricPrivacy)]
+    stated += [c.distance for c in metric if not c.leaves_out(problem.space)]
     if stated:
         return distance_words(stated[0]), stated[0]
     fallback = _name_of_loss(problem, known) if "loss" in known else "hamming"

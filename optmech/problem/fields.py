@@ -7,10 +7,12 @@ field of another sort adds its converter to ``FIELDS``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
@@ -107,14 +109,16 @@ def mesh(value: Mesh) -> Mesh:
 
 
 def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Plain:
-    """A distance as its matrix between secrets, with ``reach`` also that to the observables."""
-    values = space.apart(value)
-    tables = [(space.secrets, values)]
-    out: Plain = {"name": "", "secrets": values.tolist()}
+    """A distance as its matrix between secrets, with ``reach`` also that to the observables; where
+    it is infinite there is null."""
+    tables = [(space.secrets, space.apart(value, infinite=True))]
+    out: Plain = {"name": "", "secrets": None}
+    absent: Any = None
     if reach:
-        across = space.reach(value)
-        out["observables"] = across.tolist()
-        tables.append((space.observables, across))
+        tables.append((space.observables, space.reach(value)))
+    for key, (_, values) in zip(("secrets", "observables"), tables, strict=False):
+        finite = np.isfinite(values)
+        out[key] = (values if finite.all() else np.where(finite, values, absent)).tolist()
     out["name"] = space.name_to_write(value, *tables)
     return out
 
@@ -122,10 +126,14 @@ def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Pla
 def read_distance(plain: Plain, space: Space) -> Distance:
     """The distance that ``write_distance`` wrote."""
     # the table of secrets comes first: it is the one meant where both domains are equal
-    tables = [(space.secrets, space.secrets, plain["secrets"])]
+    tables = [(space.secrets, space.secrets, _finite(plain["secrets"]))]
     if "observables" in plain:
-        tables.append((space.secrets, space.observables, plain["observables"]))
+        tables.append((space.secrets, space.observables, _finite(plain["observables"])))
     return table(str(plain["name"]), tables)
+
+
+def _finite(rows: Plain) -> Plain:
+    return [[math.inf if v is None else v for v in row] if None in row else row for row in rows]
 
 
 FIELDS |= {

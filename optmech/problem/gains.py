@@ -5,22 +5,23 @@ function of the prior, such as a posterior vulnerability, is largest at one of t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import Converted
+from optmech.base.read_only import Converted, converted, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, rounded_down, rounded_up
+from optmech.problem import fields
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, DistanceLike, of_domains
-from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
@@ -115,15 +116,18 @@ _SEARCHED = 50 * MOST
 Masses = tuple[Fraction, ...]
 
 
+@record
 class Adversary(Shown):
     """Whom a constraint with these fields is against: who has a prior, or any within ``radius`` of
     it in the distance ``within``."""
 
-    prior: Prior | None
-    radius: Converted[Number | None, Exact | None]
-    within: Converted[DistanceLike | None, Distance | None]
     _upwards: ClassVar[bool]
     """How weights that are no floats are rounded."""
+    _: KW_ONLY
+    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
+    within: Converted[DistanceLike | None, Distance | None] = converted(
+        fields.distance, default=None
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,30 +143,37 @@ class Adversary(Shown):
         ProblemError
             On a distance that puts a place away from itself, and where there are too many corners.
         """
-        weights = space.adversary(self.prior).weights
+        own: Any = self
+        weights = space.adversary(own.prior).weights
         if self.radius is None:
             return [weights]
-        count = len(weights)
-        apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
-        if apart.diagonal().any():
+        apart = None if self.within is None else space.apart(self.within, "within")
+        if apart is not None and apart.diagonal().any():
             raise ProblemError(
                 "puts a place away from itself, so that no prior is near itself",
                 where="within",
                 remedy="Give a distance that is 0 from a place to itself",
             )
-        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
-        found = corners(tuple(map(Fraction, weights.tolist())), bracket(self.radius)[1], rows)
         rounded = rounded_up if self._upwards else rounded_down
+        found = ball(weights, self.radius, apart)
         return [np.array([rounded(value) for value in corner]) for corner in found]
 
     @property
     def _against(self) -> str:
         """Whom it is against, in words."""
-        against = "the prior" if self.prior is None else "another prior"
+        own: Any = self
+        against = "the prior" if own.prior is None else "another prior"
         if self.radius is None:
             return against
         metric = "total variation" if self.within is None else distance_words(self.within)
         return f"any prior within {self.radius.words} of {against} ({metric})"
+
+
+def ball(weights: Floats, radius: Exact, apart: Floats | None = None) -> list[Masses]:
+    """The ``corners`` of what is within a radius in W_1 of a distance, or in total variation."""
+    steps = 1 - np.eye(len(weights)) if apart is None else apart
+    rows = [tuple(map(Fraction, row)) for row in steps.tolist()]
+    return corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
 
 
 def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:

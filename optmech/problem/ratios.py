@@ -78,7 +78,7 @@ def triangle_notes(distance: Distance, space: Space) -> list[tuple[str, str]]:
     """Where a distance is no metric, as a note of its constraint."""
     if is_metric(distance):
         return []
-    report = triangle_report(space.apart(distance))
+    report = triangle_report(space.apart(distance, infinite=True))
     if report.triple is None:
         return []
     i, j, s = (space.secrets.labels[index] for index in report.triple)
@@ -159,7 +159,7 @@ def require_joint(statement: Statement, kinds: Sequence[str], mesh: Mesh | None)
                 f"{kinds[family.index]} cannot be combined with privacy at every point",
                 where=f"constraints[{family.index}]",
                 remedy="Beside it may stand what is linear in the probabilities at the places: "
-                "ratios, (ε, δ), losses, distortion, leakage, bias and supports",
+                "ratios, (ε, δ), losses, distortion, leakage, bias, supports, linear inequalities",
             )
     if statement.objective != "expected_loss":
         raise ProblemError(

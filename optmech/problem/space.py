@@ -42,17 +42,20 @@ class Space(ReadOnly):
         """The domain of the prior."""
         return self.prior.domain
 
-    def apart(self, distance: Distance, where: str = "distance") -> Floats:
-        """d(s, s'), shape (S, S); not to be written to."""
-        return evaluate(distance, self.secrets, self.secrets, where=where)
+    def apart(
+        self, distance: Distance, where: str = "distance", *, infinite: bool = False
+    ) -> Floats:
+        """d(s, s'), shape (S, S), which may be ``infinite`` or is refused; not to be written to."""
+        return evaluate(distance, self.secrets, self.secrets, where=where, infinite=infinite)
 
     def reach(self, distance: Distance) -> Floats:
-        """d(s, o), shape (S, O); not to be written to."""
-        return evaluate(distance, self.secrets, self.observables)
+        """d(s, o), shape (S, O), which may be infinite; not to be written to."""
+        return evaluate(distance, self.secrets, self.observables, infinite=True)
 
     def near(self, distance: Distance, radius: float, where: str = "distance") -> Bools:
         """The pairs of different secrets that are at most ``radius`` apart, shape (S, S)."""
-        return (self.apart(distance, where) <= radius) & ~np.eye(len(self.secrets), dtype=bool)
+        values = self.apart(distance, where, infinite=True)
+        return (values <= radius) & ~np.eye(len(self.secrets), dtype=bool)
 
     def losses(self, loss: Distance | Floats | None) -> Floats:
         """A loss of its own as an S x O array, or the problem's for None."""

@@ -285,8 +285,9 @@ def matrix(array: ArrayLike) -> Distance:
     """A given matrix, in the index order of the domains it is used on; or a pandas or xarray
     table, read by its labels, which must be those of the domains.
 
-    Checked: two dimensions, finite, non-negative. The triangle inequality is not required;
-    ``triangle_report`` says by how much it fails.
+    Checked: two dimensions, non-negative. The triangle inequality is not required;
+    ``triangle_report`` says by how much it fails. Infinite distances are for metric privacy, which
+    then asks nothing of a pair, and are refused by whatever else takes a distance.
 
     Examples
     --------
@@ -296,13 +297,7 @@ def matrix(array: ArrayLike) -> Distance:
     [[0. 2.]
      [5. 0.]]
     """
-    try:
-        values = finite_array(array, where="distance matrix", ndim=2, observations=True)
-    except ProblemError as error:
-        if "infinite" not in error.message:
-            raise
-        remedy = "Give finite numbers; om.Ratios takes log ratios, infinite where nothing is asked"
-        raise ProblemError(error.message, where=error.where, remedy=remedy) from None
+    values = finite_array(array, where="distance matrix", ndim=2, observations=True, infinite=True)
     refuse_negative(values, "distance matrix")
     own = own_labels(array)
     if own is None or own == (None, None):
@@ -439,8 +434,10 @@ def triangle_report(values: Floats) -> TriangleReport:
     values = square_array(values, "values")
     if is_closed(values):
         return TriangleReport(0.0, None)
-    excess = values - np.minimum(values, shortest_detour(values))
-    excess[excess <= 1e-12 * values] = 0.0
+    best = np.minimum(values, shortest_detour(values))
+    with np.errstate(invalid="ignore"):  # no path is no shorter than an infinite distance
+        excess = values - best
+    excess[~(excess > 1e-12 * best)] = 0.0
     i, k = divmod(int(excess.argmax()), len(values))
     if not excess[i, k] > 0:
         return TriangleReport(0.0, None)
@@ -491,12 +488,14 @@ def dimensions(value: Any) -> int | None:
         return None
 
 
-def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str = "distance") -> Floats:
-    """The values of a distance, checked; errors are reported at ``where``."""
+def evaluate(
+    distance: DistanceLike, a: Domain, b: Domain, *, where: str = "distance", infinite: bool = False
+) -> Floats:
+    """The values of a distance, checked, which may be ``infinite``; errors at ``where``."""
     given = as_distance(distance, where=where)
     with inside(where):
         raw = _of_labels(given, a, b)
-    values = finite_array(raw, where=where, ndim=2)
+    values = finite_array(raw, where=where, ndim=2, infinite=infinite)
     if values.shape != (len(a), len(b)):
         raise ProblemError(
             f"the distance returned shape {values.shape} for {len(a)} x {len(b)} labels",

@@ -235,7 +235,8 @@ def loss_matrix(loss: object, secrets: Domain, observables: Domain) -> Floats:
             where="loss",
             remedy=f"Give an array of shape {shape}",
         )
-    refuse_negative(values, "loss", "loss", "Losses must be >= 0; add a constant to all of them")
+    remedy = "Losses must be >= 0; loss - loss.min() has the same best mechanism"
+    refuse_negative(values, "loss", "loss", remedy)
     return values
 
 

@@ -83,7 +83,10 @@ def table(
 ) -> Distance:
     """A distance given by its matrices between pairs of domains. Raises ProblemError where the name
     is ``known``, and a matrix is not what it gives for the domains."""
-    checked = [(a, b, finite_array(values, where="distance", ndim=2)) for a, b, values in tables]
+    checked = [
+        (a, b, finite_array(values, where="distance", ndim=2, infinite=True))
+        for a, b, values in tables
+    ]
     for a, b, values in checked:
         place = misnamed(name, a, b, values, known)
         if place is not None:

@@ -31,7 +31,14 @@ def test_there_are_problems_of_every_kind() -> None:
     schema = problem_schema()["$defs"]
     for kind in ("MetricPrivacy", "DifferentialPrivacy", "DistortionPrivacy", "Support"):
         assert f'"{schema[kind]["properties"]["kind"]["const"]}"' in text
-    for word in ("distribution_privacy", "loss_bound", "maximize_distortion", "worst_loss"):
+    for word in (
+        "distribution_privacy",
+        "loss_bound",
+        "maximize_distortion",
+        "minimize_leakage",
+        "minimize_variance",
+        "worst_loss",
+    ):
         assert f'"{word}"' in text
 
 

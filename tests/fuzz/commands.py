@@ -20,7 +20,7 @@ from .samples import CITY, MAP, POINTS, SPOTS, SWEEP, document_of, made, packed_
 
 COMMANDS = (*OWN, *added(EXTENSIONS))
 DESIGNS = ("metric", "grid", "zones", "city", "mesh", "line", "streets", "everywhere", "beside",
-           "targets")  # fmt: skip
+           "targets", "survey")  # fmt: skip
 PACKED = ("metric.omm", "city.omm", "mesh.omm", "everywhere.omm", "earth.omm")
 NAMES = (
     "caf\udce9", "a\nb", "a b", "-x", "n" * 300, "é", "$(x)", "a'b\"", "%s", "[red]a[/]", "~",
@@ -160,9 +160,9 @@ SOUND: dict[str, list[list[str]]] = {
     "redesign": [["metric.json", "metric"], ["city.json", "city-asked.json"]],
     "compare": [["metric.json", "metric.json"], ["city.json", "grid.json"],
                 ["everywhere.json", "beside.json"]],
-    "estimate": [["metric.json", "seen.csv"]],
+    "estimate": [["metric.json", "seen.csv"], ["survey.json", "seen.csv"]],
     "plan": [["metric"], ["city-asked.json"], ["mesh-asked.json"]],
-    "plan-survey": [["metric", "--people", "100"]],
+    "plan-survey": [["metric", "--people", "100"], ["survey", "--people", "100"]],
     "statement": [["metric.json", "-o", "new.md"], ["city.omm", "-o", "new.html"]],
     "compare-coarsening": [["grid-4x4"], ["metric"]],
     "sample": [["metric.json", "station"], ["everywhere.json", "--at", "1,1"], ["metric.omm"],
@@ -197,7 +197,7 @@ FILES = (
     "zones.json", "targets.json", "additive.json", "pair.json", "real.json", "renyi.json",
     "together.json", "noise.json", "metric.omm", "mesh.omm", "everywhere.omm", "city.omm", "m.csv",
     "m.npy",
-    "city-asked.json", "mesh-asked.json", "run-asked.json", "points.parquet",
+    "city-asked.json", "mesh-asked.json", "run-asked.json", "points.parquet", "survey.json",
 )  # fmt: skip
 
 

@@ -250,7 +250,7 @@ def design(rng: random.Random) -> Case:
     name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
                        "additive.json", "real.json", "staircase.json", "together.json",
                        "renyi.json", "pair.json", "everywhere.json", "beside.json", "mesh.json",
-                       "line.json", "streets.json", "city.json"])  # fmt: skip
+                       "line.json", "streets.json", "city.json", "survey.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:
         document = json.loads(content)

@@ -26,7 +26,8 @@ PROBLEMS = (
     "differential", "distortion", "distribution", "divergence", "home-out", "joint",
     "line-geometric", "male-female", "max-distortion", "medical-tree", "support", "threshold",
     "square-everywhere", "square-everywhere-joint", "bayes-leakage", "capacities", "kept-rows",
-    "least-leakage", "mutual-information", "policy-graph", "pufferfish", "renyi", "unbiased",
+    "least-leakage", "mutual-information", "policy-graph", "pufferfish", "renyi", "survey",
+    "unbiased",
 )  # fmt: skip
 TARGETS = ("home-out-target", "coupling")
 TRACES = ("ten-points", "smooth", "length-scales", "measured", "robust", "commuter")
@@ -182,6 +183,7 @@ def write_samples(place: Path) -> None:
         ["solve", str(place / "metric-planted.json"), "-q", "-o", design],
         ["solve", "approximate", "-q", "-o", str(place / "approximate.json")],
         ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
+        ["solve", str(place / "survey-planted.json"), "-q", "-o", str(place / "survey.json")],
         ["transport", "home-out-target", "-o", str(place / "targets.json")],
         ["trace", "ten-points", "-o", str(place / "noise.json")],
         ["noise", "--epsilon", "1", "--delta", "0.01", "-o", str(place / "additive.json")],

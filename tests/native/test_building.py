@@ -4,6 +4,7 @@ said where no kernels run."""
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,29 @@ def test_a_wheel_has_the_library_and_no_version_of_python(
     assert made.name.endswith(f"-py3-none-{platform}.whl")
     names = zipfile.ZipFile(made).namelist()
     assert [name for name in names if "kernels" in name] == [f"optmech/base/{native._LIBRARY.name}"]
+
+
+@pytest.mark.skipif(GCC is None, reason="there is no C compiler")
+def test_a_library_of_these_sources_is_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """But where it is older than how it is made, of other sources, or a compiler is named."""
+    build, there = runpy.run_path(str(BUILD)), native._LIBRARY
+    is_current, other = build["is_current"], tmp_path / "other"
+    monkeypatch.delenv("CC", raising=False)
+    assert is_current(there) == (there.stat().st_mtime >= BUILD.stat().st_mtime)
+    shutil.copyfile(there, other)
+    assert is_current(other)
+    for odd in (tmp_path / "none", Path(__file__)):
+        assert not is_current(odd)
+    os.utime(other, (0, 0))
+    assert not is_current(other)
+    other.touch()
+    monkeypatch.setitem(is_current.__globals__, "digest", lambda: "of other sources")
+    assert not is_current(other)
+    monkeypatch.undo()
+    monkeypatch.setenv("CC", "")
+    assert not is_current(other)
 
 
 def test_without_a_compiler_a_wheel_is_pure(wheel: Callable[[str], Path]) -> None:

@@ -105,6 +105,13 @@ def problems() -> dict[str, om.Problem]:
             line, TABLE, constraints=[om.DifferentialPrivacy("1/3", [(0, 1), (1, 2)])]
         ),
         "delta": om.Problem(line, TABLE, constraints=[om.DifferentialPrivacy(1.0, delta=0.05)]),
+        "linear": om.Problem(
+            line, TABLE,
+            constraints=[
+                metric(1, TABLE),
+                om.Linear([1, 0, "1/3", -1], lower=-0.25, upper="1/2", per="report"),
+            ],
+        ),
         "populations": om.Problem(
             line, TABLE, constraints=[om.DistributionPrivacy(0.4, [(one, other)], scale=[1.5])]
         ),

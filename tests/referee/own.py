@@ -7,9 +7,14 @@ per report, per secret and in all, with exact texts, equalities, windows and mix
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import optmech_audit as audit
@@ -19,7 +24,12 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech.certificate import check_exact
+from optmech.certificate.objective import relative_gap, status_of
+from optmech.certificate.statement import Statement
+from optmech.designs.encoding import encode_numerators
+from optmech.exact.number import rounded_up
 from optmech.exact.numerators import Numerators
+from tests.forgery import resealed
 
 Rng = np.random.Generator
 Row = tuple[np.ndarray, float]
@@ -319,3 +329,104 @@ def spoilt(rng: Rng, problem: om.Problem, exact: Numerators, which: int) -> Iter
                 theirs = False
     if ours != theirs:
         yield f"kind {which}: the check says {ours} and the audit {theirs}"
+
+
+def written(seed: int, first: int, count: int, folder: Path) -> None:
+    """Files of instances, sound and spoilt, with what their own program says of them: for
+    ``judged_files``, in a process that has made none of them."""
+    said = {}
+    for index in range(first, first + count):
+        rng = np.random.default_rng([seed, index])
+        w, stated = KINDS[index % len(KINDS)](rng)
+        secrets = om.Prior(om.Domain(range(w.n)), w.prior)
+        w.prior = secrets.weights
+        problem = om.Problem(secrets, w.loss, om.Domain(range(w.m)), constraints=stated)
+        design, least = om.solve(problem), w.solve()
+        name = f"{index}.json"
+        (folder / name).write_bytes(design.document())
+        said[name] = {"least": least, "kind": index % len(KINDS), "sound": True}
+        if design.exact is None:
+            continue
+        row, o = int(rng.integers(w.n)), int(rng.integers(w.m))
+        rows = [list(own) for own in design.exact.rows]
+        most = int(np.argmax(rows[row]))
+        moved = rows[row][most] >> int(rng.choice([1, 2, 30]))
+        rows[row][most] -= moved
+        rows[row][o] += moved
+        matrix = np.array(rows, dtype=float) / 2.0**design.exact.bits
+        over = max((float((own * matrix).sum()) - top for own, top in w.rows), default=-1.0)
+        tried = Numerators(design.exact.bits, tuple(map(tuple, rows)))
+        change = partial(spoil, tried, problem.statement, design.bound)
+        (folder / f"spoilt-{name}").write_bytes(resealed(design.document(), change))
+        said[f"spoilt-{name}"] = {"over": over, "kind": index % len(KINDS), "sound": False}
+    (folder / f"said-{first}.json").write_text(json.dumps(said))
+
+
+def spoil(tried: Numerators, statement: Statement, bound: float, body: dict) -> None:
+    """Another matrix, with the figures that are true of it."""
+    value = Fraction(0)
+    for weight, costs, row in zip(
+        statement.prior.tolist(), statement.loss.tolist(), tried.rows, strict=True
+    ):
+        for cost, p in zip(costs, row, strict=True):
+            value += Fraction(weight) * Fraction(cost) * p / 2**tried.bits
+    figure = rounded_up(value)
+    claimed = {
+        "objective": figure,
+        "loss": figure,
+        "status": status_of(relative_gap(figure, bound)),
+    }
+    body["mechanism"] = encode_numerators(tried)
+    body["result"].update(claimed)
+
+
+def judged_files(folder: Path) -> Iterator[str]:
+    """What is false of files: of the optimum, of infeasibility, and of both judges' verdicts."""
+    for path in sorted(folder.glob("said-*.json")):
+        for name, own in json.loads(path.read_text()).items():
+            file = folder / name
+            try:
+                ours = om.check(file).passed
+            except om.OptmechError:
+                ours = False
+            try:
+                theirs = bool(audit.audit(str(file)))
+            except audit.Fault:
+                theirs = False
+            if ours != theirs or (own["sound"] and not ours):
+                yield f"{name} of kind {own['kind']}: check {ours}, audit {theirs}"
+            if not own["sound"]:
+                if own["over"] > 1e-6 and ours:
+                    yield f"{name} passes, and misses a limit by {own['over']}"
+                continue
+            result, least = json.loads(file.read_text())["result"], own["least"]
+            if (result["status"] == "infeasible") != (least is None):
+                yield f"{name} of kind {own['kind']}: {result['status']}, own {least}"
+            elif least is not None:
+                size = max(abs(least), 1e-3)
+                near = abs(result["loss"] - least) <= 2e-6 * size
+                if not near or result["lower_bound"] > least + 1e-7 * size:
+                    yield f"{name} of kind {own['kind']}: {result['loss']} instead of {least}"
+
+
+def main() -> int:
+    """``python -m tests.referee.own FOLDER --write 250 --first 0``; then without ``--write``, in a
+    process of its own: 0 where nothing is false."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", type=int)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=53)
+    args = parser.parse_args()
+    args.folder.mkdir(exist_ok=True)
+    if args.write is not None:
+        written(args.seed, args.first, args.write, args.folder)
+        return 0
+    found = list(judged_files(args.folder))
+    print("\n".join(found))
+    print(f"{len(list(args.folder.glob('*.json')))} files, {len(found)} false")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

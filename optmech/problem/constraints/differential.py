@@ -33,7 +33,7 @@ from optmech.problem.ratios import (
     triangle_notes,
 )
 from optmech.problem.space import Bools, Place, Space
-from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
+from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions, is_metric
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -362,7 +362,8 @@ class MetricPrivacy(Constraint):
     """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (Shokri, PETS 2015, eq. 10, 15, 22;
     Kawamoto and Murakami, ESORICS 2019, Def. 4).
 
-    With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
+    With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'. A matrix may
+    have infinite entries: nothing is asked of these pairs.
 
     ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
     d(s,o) <= τ_o (Shokri, PETS 2015, Appendix C). That weakens what is promised: the design then
@@ -385,11 +386,13 @@ class MetricPrivacy(Constraint):
     optimal 0.5556
     >>> print(round(om.measures.epsilon(design.mechanism, km), 4))  # ln 2 per km
     0.6931
+    >>> free = om.MetricPrivacy(1, [[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]])
+    >>> free.leaves_out(design.problem.space)  # nothing is asked of the two ends
+    True
     """
 
     later = ("everywhere",)
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    # a promise without one is refused, or has that of its mesh
     # a promise without one is refused, or has that of its mesh
     distance: Converted[DistanceLike | None, Distance] = converted(  # type: ignore[assignment]
         fields.distance, default=None
@@ -458,13 +461,19 @@ class MetricPrivacy(Constraint):
             points = require_places(self.everywhere, space)
             yield Gradient(index, self.epsilon, self.everywhere, points)
             return
-        distance = np.array(space.apart(self.distance))
+        distance = np.array(space.apart(self.distance, infinite=True))
         if self.threshold is not None:
             distance[distance > self.threshold] = np.inf
         window = None
         if self.observable_threshold is not None:
             window = space.reach(self.distance) <= self.observable_threshold
         yield from ratio_families(index, self.epsilon, distance, self.delta, window)
+
+    def leaves_out(self, space: Space) -> bool:
+        """Whether some secrets are at an infinite distance."""
+        if self.threshold is not None or self.everywhere is not None or is_metric(self.distance):
+            return False
+        return bool(np.isinf(space.apart(self.distance, infinite=True)).any())
 
     def promise(self, space: Space) -> str:
         text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
@@ -478,6 +487,8 @@ class MetricPrivacy(Constraint):
         if self.observable_threshold is not None:
             far = space.length(self.observable_threshold, self.distance)
             text += f", where observables are up to {far} away"
+        if self.leaves_out(space):
+            text += ", for the pairs at a finite distance"
         return text + delta_words(self.delta)
 
     def promised(self, space: Space) -> Promised:
@@ -487,6 +498,7 @@ class MetricPrivacy(Constraint):
             return of_ratios("every point", self.epsilon, self.delta, measure=measure)
         measure = Measure.of(self.distance, space)
         pairs: Pairs = "all" if self.threshold is None else "near"
+        pairs = "listed" if self.leaves_out(space) else pairs
         limit = self.threshold
         if self.observable_threshold is not None:
             pairs, limit = "reached", self.observable_threshold
@@ -514,11 +526,8 @@ class MetricPrivacy(Constraint):
             return []
         if self.delta >= 1:
             return [("", "δ is 1")]
-        if self.threshold is None:
-            kept = len(space.secrets) > 1
-        else:
-            kept = bool(space.near(self.distance, self.threshold).any())
-        if not kept:
+        most = np.finfo(np.float64).max if self.threshold is None else self.threshold
+        if not space.near(self.distance, most).any():
             return [("", "no pair of secrets is kept")]
         if (
             self.observable_threshold is not None

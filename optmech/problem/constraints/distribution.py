@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -35,6 +35,7 @@ from optmech.exact.ratios.generators import (
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, ZERO, Field, Plain
+from optmech.problem.gains import ball
 from optmech.problem.promised import DIVERGENCE, INFORMATION, Measure, Promised
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
@@ -46,6 +47,7 @@ from optmech.spaces.tables import distance_words
 
 Pairs = Sequence[tuple[Prior | ArrayLike, Prior | ArrayLike]]
 
+_MOST_CORNERS = 10_000
 LEAST_LIMIT = 1e-30
 """Divergences below this are the squares of differences below float64's."""
 
@@ -111,6 +113,23 @@ def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
     return tuple(found)
 
 
+def in_balls(pairs: Sequence[tuple[Floats, Floats]], radius: Exact) -> Any:
+    """The pairs of corners of the balls in total variation around both sides of every pair. What is
+    convex in two distributions is largest at these."""
+
+    def near(weights: Floats) -> list[Floats]:
+        return [normalised(np.array(own, dtype=np.float64)) for own in ball(weights, radius)]
+
+    sides = [(near(a), near(b)) for a, b in pairs]
+    if (count := sum(len(a) * len(b) for a, b in sides)) > _MOST_CORNERS:
+        raise ProblemError(
+            f"{count:,} pairs of corners of the balls are more than {_MOST_CORNERS:,}",
+            where="radius",
+            remedy="Use fewer secrets: a ball of n distributions has about n (n - 1) corners",
+        )
+    return tuple(both for a, b in sides for both in product(a, b))
+
+
 def as_divergence(value: str) -> str:
     """The short name of a divergence."""
     return divergence_name(value, where="", orders=True)
@@ -164,7 +183,8 @@ class DistributionPrivacy(Constraint):
     normalised here. In their place, ``among`` is a set of distributions, of which all are paired.
     ``scale`` multiplies ε per pair: numbers, or "W_inf" or "W_1" for the Wasserstein distances of
     the pairs in a ``distance`` (XDistP); a distance alone as ``scale`` means "W_inf". ``delta`` as
-    in ``MetricPrivacy``.
+    in ``MetricPrivacy``. With a ``radius`` it is promised of **every** two distributions within
+    that total variation of a pair: ``pairs`` then has the corners of both balls, as floats.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (Kawamoto and Murakami, Allerton 2019, Def. 11, 12), in nats where there is a
@@ -189,7 +209,7 @@ class DistributionPrivacy(Constraint):
 
     _domains: ClassVar[Sequence[Domain]] = ()
     """Those of the priors that were given."""
-    later = ("among", "distance")
+    later = ("among", "distance", "radius")
     epsilon: Converted[Number, Exact] = converted(fields.number)
     pairs: Converted[Pairs | None, tuple[tuple[Floats, Floats], ...]] = converted(  # type: ignore[assignment]
         as_pairs, default=None
@@ -206,6 +226,7 @@ class DistributionPrivacy(Constraint):
     distance: Converted[DistanceLike | None, Distance | None] = converted(
         fields.distance, default=None
     )
+    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domains", domains_in(self.pairs, self.among))
@@ -228,6 +249,11 @@ class DistributionPrivacy(Constraint):
                     "one distribution has no pair", where="among", remedy="Give two or more"
                 )
         named = isinstance(self.scale, str)
+        if self.radius is not None:
+            if self.scale is not None:
+                raise ProblemError("has no meaning with a scale", where="radius", remedy="Drop one")
+            object.__setattr__(self, "pairs", in_balls(self.pairs, self.radius))
+            object.__setattr__(self, "radius", None)
         if named != (self.distance is not None):
             raise ProblemError(
                 "scale = W_inf or W_1 goes with a distance",
@@ -415,7 +441,7 @@ class Pufferfish(Constraint):
     The secrets of the mechanism are the answers that it sees; ``pairs`` are the conditional laws of
     the answer, given s_i and given s_j, in the order of the answers (``om.beliefs`` makes them from
     tables, Markov chains and independent records). With ``delta`` > 0 the total excess over all o
-    is at most δ.
+    is at most δ; ``radius`` as in ``DistributionPrivacy``.
 
     Examples
     --------
@@ -429,11 +455,16 @@ class Pufferfish(Constraint):
     epsilon: Converted[Number, Exact] = converted(fields.number)
     pairs: Converted[Pairs, tuple[tuple[Floats, Floats], ...]] = converted(as_pairs)
     delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
+    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
+    later = ("radius",)
     _domains: ClassVar[Sequence[Domain]] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domains", domains_in(self.pairs))
         super().__post_init__()
+        if self.radius is not None:
+            object.__setattr__(self, "pairs", in_balls(self.pairs, self.radius))
+            object.__setattr__(self, "radius", None)
 
     @property
     def _laws(self) -> DistributionPrivacy:

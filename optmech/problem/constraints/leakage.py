@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import KW_ONLY
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
+from optmech.base.arrays import Floats
 from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate.families import Distortion, Leakage, LiftedRatio
 from optmech.certificate.families.ratio import rounded_product
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, parse_exact, rounded_down
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field
@@ -85,14 +87,15 @@ class MaximalLeakage(Constraint):
 
 @constraint("pointwise_maximal_leakage")
 @record
-class PointwiseMaximalLeakage(Constraint):
+class PointwiseMaximalLeakage(Adversary, Constraint):
     """p(o|s) <= e^ε Σ_s' π(s') p(o|s') for all secrets s with π(s) > 0, all o (Saeidian, Cervia,
     Oechtering and Skoglund, *Pointwise Maximal Leakage*, IEEE Trans. Inf. Theory 2023).
 
     For every single report o: whatever function of the secret is guessed, a right guess is at most
     e^ε times as likely with o as without it. ``prior`` is the one that π is, by default the
     problem's. ε-differential privacy of all pairs implies it. Where π(s) > 0 for every secret
-    it implies maximal leakage of at most ε: rows of other secrets are free.
+    it implies maximal leakage of at most ε: rows of other secrets are free. With a ``radius`` it is
+    promised under **every** prior within that distance, as in ``GainLeakage``.
 
     Examples
     --------
@@ -103,32 +106,45 @@ class PointwiseMaximalLeakage(Constraint):
     0.25
     """
 
+    later = ("radius", "within")
+    _upwards = False
     epsilon: Converted[Number, Exact] = converted(fields.number)
     prior: Prior | None = checked(fields.adversary, default=None)
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio]:
-        weights = space.adversary(self.prior).weights
-        left = np.eye(len(weights))[weights > 0]
-        one = np.ones(len(left))
-        ratios = rounded_product(self.epsilon, one)
-        yield LiftedRatio(index, left, np.tile(weights, (len(left), 1)), ratios, self.epsilon, one)
+        priors = self.priors(space)
+        used = np.eye(len(space.secrets))[np.any(priors, axis=0)]
+        left, right = np.tile(used, (len(priors), 1)), np.repeat(priors, len(used), axis=0)
+        scale = np.repeat([self._scale(weights) for weights in priors], len(used))
+        yield LiftedRatio(
+            index, left, right, rounded_product(self.epsilon, scale), self.epsilon, scale
+        )
+
+    def _scale(self, weights: Floats) -> float:
+        """What ε is multiplied by, as families divide weights by their sum: of those that were
+        rounded down e^(ε scale) is at most e^ε times that, since -ln(1 - x) <= 2x."""
+        missing, least = 1 - sum(map(Fraction, weights.tolist())), bracket(self.epsilon)[0]
+        if self.radius is None or not least:
+            return 1.0
+        return rounded_down(1 - 2 * missing / least)
 
     def promise(self, space: Space) -> str:
-        of = "" if self.prior is None else ", under another prior"
+        of = f", under {self._against}" if self.radius or self.prior else ""
         return f"pointwise maximal leakage at most {self.epsilon.words} nats{of}"
 
     def promised(self, space: Space) -> Promised:
         return Promised("guesses", "unknown")
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
-        weights = space.adversary(self.prior).weights
-        mean = weights @ m.matrix
-        used = mean > 0
-        largest = m.matrix[weights > 0].max(axis=0)[used] / mean[used]
-        value = math.log(max(1.0, float(largest.max())))
-        return Kept("leakage", float(self.epsilon), value)
+        priors = self.priors(space)
+        top = m.matrix[np.any(priors, axis=0)].max(axis=0)
+        with np.errstate(divide="ignore"):
+            value = float(np.log(top[top > 0] / (priors @ m.matrix[:, top > 0])).max())
+        return Kept("leakage", float(self.epsilon), max(0.0, value))
 
     def idle(self, space: Space) -> Remarks:
+        if self.radius is not None:
+            return []
         weights = space.adversary(self.prior).weights
         least = float(weights[weights > 0].min())
         if self.epsilon < -math.log(least):
@@ -216,11 +232,6 @@ class GainLeakage(Adversary, Constraint):
     maximum: Converted[Number, Exact] = converted(fields.signed_number)
     gain: Converted[ArrayLike | Distance, Gain] = converted(as_gain, default="identity")
     prior: Prior | None = checked(fields.adversary, default=None)
-    _: KW_ONLY
-    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
 
     @classmethod
     @checked_arguments
@@ -312,11 +323,6 @@ class DistortionPrivacy(Adversary, Constraint):
     minimum: Converted[object, Exact] = converted(as_minimum)
     distance: Converted[DistanceLike, Distance] = converted(fields.distance)
     prior: Prior | None = checked(fields.adversary, default=None)
-    _: KW_ONLY
-    radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:

@@ -410,11 +410,7 @@ class Ratios(Constraint):
             places = [part[which] for part in ordered.places]
             if self.of is not None and self.to is not None:
                 k, *own = places
-                kept = (
-                    np.ones((len(k), m), dtype=bool)
-                    if where is None
-                    else np.tile(where, (len(k), 1))
-                )
+                kept = np.tile(np.ones(m, dtype=bool) if where is None else where, (len(k), 1))
                 if own:
                     kept &= own[0][:, None] == np.arange(m)
                 left, right = (np.array([side[j] for j in k]) for side in (self.of, self.to))
@@ -445,14 +441,11 @@ class Ratios(Constraint):
     def promise(self, space: Space) -> str:
         count = self._limited(space)
         of = "secrets" if self.of is None else "distributions"
-        some = "" if self.reports is None else f", for {len(self._some(space))} of the reports"
+        some = "" if self.reports is None else f", for {self._where(space).sum()} of the reports"
         said = (
             f"log ratios of its own for {count} {'pair' if count == 1 else 'pairs'} of {of}{some}"
         )
         return f"{self.title}: {said}" if self.title else said
-
-    def _some(self, space: Space) -> Ints:
-        return np.flatnonzero(chosen(self.reports, space.observables.labels, "reports"))
 
     def promised(self, space: Space) -> Promised:
         whole = self.reports is None and len(self.log_ratio.shape) == 2

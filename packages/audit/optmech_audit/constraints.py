@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations, count, product
 
 from optmech_audit.document import (
+    INFINITE,
     Body,
     Matrix,
     Vector,
@@ -79,7 +80,7 @@ def metric_privacy(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind epsilon distance threshold observable_threshold delta")
     near = window = None
     if c["observable_threshold"] is None:
-        d = stated.among(c["distance"])
+        d = stated.among(c["distance"], infinite=True)
     else:
         d, reach = stated.across(c["distance"])
         window = within(reach, c["observable_threshold"])
@@ -98,7 +99,7 @@ def differential_privacy(stated: Statement, c: Body) -> Inequalities:
     n, adjacency, near = stated.n, c["adjacency"], None
     if isinstance(adjacency, dict):
         keys(adjacency, "distance radius")
-        near = within(stated.among(adjacency["distance"]), adjacency["radius"])
+        near = within(stated.among(adjacency["distance"], True), adjacency["radius"])
     elif adjacency != "all":
         near = [[False] * n for _ in range(n)]
         need(len(listing(adjacency)) > 0, "there is no pair")
@@ -120,7 +121,11 @@ def between_secrets(
 ) -> Inequalities:  # fmt: skip
     """Ratios, or with δ > 0 sums over point masses."""
     kept = [
-        {t: v for t, v in enumerate(row) if s != t and (near is None or near[s][t])}
+        {
+            t: v
+            for t, v in enumerate(row)
+            if s != t and v < INFINITE and (near is None or near[s][t])
+        }
         for s, row in enumerate(d)
     ]
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
@@ -325,10 +330,20 @@ def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 
 
 def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
-    """Of every secret that the prior knows, against the mean of all."""
-    keys(c, "kind epsilon prior")
-    prior = normalised(stated.prior_of(c["prior"]))
-    yield Lifted(Real.read(c["epsilon"]), [Pair({s: ONE}, prior) for s in prior])
+    """Of every secret that the prior knows, against the mean of all. In a ball weights are rounded
+    down, and e^ε with their sum, whose logarithm is at least -2 times what is missing."""
+    keys(c, "kind epsilon prior", "radius within")
+    epsilon, prior = Real.read(c["epsilon"]), stated.prior_of(c["prior"])
+    near, least = [(prior, ONE)], epsilon.bounds().low
+    if "radius" in c or "within" in c:
+        keys(c, "kind epsilon prior radius within")
+        near = []
+        for corner in ball(stated, prior, c):
+            own = [-rounded_up(-v) for v in corner]
+            lost = 2 * (1 - sum(own, ZERO)) / least if least else ZERO
+            near.append((own, -rounded_up(lost - 1)))
+    used = [s for s in range(stated.n) if any(own[s] for own, _ in near)]
+    yield Lifted(epsilon, [Pair({s: ONE}, normalised(own), d) for own, d in near for s in used])
 
 
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:

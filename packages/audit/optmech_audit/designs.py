@@ -10,6 +10,7 @@ from itertools import permutations
 from optmech_audit.cells import Cells, Growth
 from optmech_audit.document import (
     DESIGN_KEYS,
+    INFINITE,
     Body,
     Matrix,
     Rows,
@@ -170,7 +171,7 @@ def measured(rows: Rows, d: Matrix) -> list[float]:
     worst = [0.0] * 3
     for i, row in enumerate(rows):
         for j, other in enumerate(rows):
-            if i == j or row == other:
+            if i == j or row == other or d[i][j] == INFINITE:
                 continue
             if d[i][j] == 0 or any(a and not b for a, b in paired(row, other)):
                 return [math.inf] * 3

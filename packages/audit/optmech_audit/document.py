@@ -196,8 +196,18 @@ def fractions(value: object, count: int | None = None, least: float = 0) -> Vect
     return [Fraction(real(v, least)) for v in listing(value, count)]
 
 
-def matrix(value: object, rows: int, columns: int) -> Matrix:
-    return [fractions(row, columns) for row in listing(value, rows)]
+INFINITE = Fraction(2) ** 9999  # a distance that is more than any float
+
+
+def matrix(value: object, rows: int, columns: int, infinite: bool = False) -> Matrix:
+    """Floats >= 0; null is an infinite one, where there may be such."""
+    return [
+        [
+            INFINITE if v is None and infinite else Fraction(real(v, 0))
+            for v in listing(row, columns)
+        ]
+        for row in listing(value, rows)
+    ]
 
 
 def weighed(rows: Matrix, weights: Vector) -> Matrix:

@@ -57,7 +57,11 @@ def clause(c: Body, stated: Statement) -> Body:
         MORE[kind](c, out, more, stated)
     if c.get("prior") is not None:
         more["other"] = True
-    if c.get("radius") is not None and kind in ("gain_leakage", "distortion_privacy"):
+    if c.get("radius") is not None and kind in (
+        "gain_leakage",
+        "distortion_privacy",
+        "pointwise_maximal_leakage",
+    ):
         within = c.get("within")
         name = "total variation" if within is None else distance_said(within)
         more |= {"radius": above(c["radius"]), "within": name}
@@ -115,6 +119,8 @@ def metric(c: Body, out: Body, more: Body, stated: Statement) -> None:
     out["measure"], out["scope"] = measure(c["distance"], stated.secrets)
     if c["threshold"] is not None:
         out["pairs"], out["limit"] = "near", real(c["threshold"])
+    elif any(None in listing(row) for row in listing(fields(c["distance"])["secrets"])):
+        out["pairs"], more["finite"] = "listed", True
     if c["observable_threshold"] is not None:
         if out["pairs"] == "near":
             more["near"] = out["limit"]

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from optmech_audit.document import (
+    INFINITE,
     Body,
     Matrix,
     Vector,
@@ -183,10 +184,11 @@ class Statement:
     def say(self, words: str) -> None:
         self.lines.append(f"{self.place}: {words}")
 
-    def matrix(self, name: object, plain: object, to: Places) -> Matrix:
+    def matrix(self, name: object, plain: object, to: Places, infinite: bool = False) -> Matrix:
         """From the secrets. What has a name that can be computed again has to be it."""
-        called, stated = text(name, "a name"), matrix(plain, self.n, len(to.labels))
+        called, stated = text(name, "a name"), matrix(plain, self.n, len(to.labels), infinite)
         if called in NAMED:
+            need(not any(INFINITE in row for row in stated), f"{called} is nowhere infinite")
             compare(called, stated, self.secrets, to)
             self.say(f"the distance is {called}, computed again")
         else:
@@ -194,16 +196,16 @@ class Statement:
             self.say(f"a distance given as a matrix{own}")
         return stated
 
-    def among(self, plain: object) -> Matrix:
+    def among(self, plain: object, infinite: bool = False) -> Matrix:
         """A distance among the secrets."""
         name, secrets = members(plain, "name secrets")
-        return self.matrix(name, secrets, self.secrets)
+        return self.matrix(name, secrets, self.secrets, infinite)
 
     def across(self, plain: object) -> tuple[Matrix, Matrix]:
         """A distance among the secrets, and from these to the observables."""
         name, among, across = members(plain, "name secrets observables")
-        d = self.matrix(name, among, self.secrets)
-        reach = self.matrix(name, across, self.observables)
+        d = self.matrix(name, among, self.secrets, True)
+        reach = self.matrix(name, across, self.observables, True)
         same = self.secrets == self.observables
         need(not same or reach == d, "one distance between the same places differs")
         return d, reach

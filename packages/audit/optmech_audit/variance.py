@@ -28,7 +28,7 @@ from optmech_audit.numbers import ONE, ZERO, Fault, dot, need, number, paired, t
 from optmech_audit.places import Places
 
 NAMES = ("histogram", "cdf", "ranges", "marginals", "mean")
-FORMS = ("cone", "levels", "facet", "empty")
+FORMS = ("cone", "levels", "rays", "empty")
 SHIFTS = (2.0**-20, 2.0**-30, 2.0**-38, 2.0**-44)
 OF_FACTOR = 62
 ROOT_BITS = 128
@@ -52,7 +52,6 @@ class Survey(NamedTuple):
 
 class Piece(NamedTuple):
     form: str
-    facet: RowPair | None
     rows: list[tuple[int, int, int, int]]
     weight: Vector
     label: int | None  # whose loss its columns have
@@ -151,22 +150,16 @@ def numbers(value: object, count: int) -> Vector:
 
 def read_piece(plain: object, n: int, m: int) -> Piece:
     own = [name for name in ("label", "guess") if isinstance(plain, dict) and name in plain]
-    body = keys(plain, " ".join(["form facet rows weight", *own]))
-    form, facet, rows, weight = (body[name] for name in ("form", "facet", "rows", "weight"))
+    body = keys(plain, " ".join(["form rows weight", *own]))
+    form, rows, weight = (body[name] for name in ("form", "rows", "weight"))
     label = indices([body["label"]], m, 1)[0] if "label" in own else None
     guess = indices([body["guess"]], n, 1)[0] if "guess" in own else None
     form = one_of(form, FORMS, "the form of a piece")
-    need((form == "facet") == (facet is not None), "a piece with a facet that it has not")
-    ends = None
-    if facet is not None:
-        i, j = indices(facet, n, 2)
-        need(i != j, "a facet is no pair of secrets")
-        ends = i, j
     found = indices(rows, n + (form == "levels") if guess is None else 2 * n)
     weights = [number(v) for v in listing(weight)]
     need(len(found) == 4 * len(weights), "lists of a piece have different lengths")
     fours = [(found[k], found[k + 1], found[k + 2], found[k + 3]) for k in range(0, len(found), 4)]
-    return Piece(form, ends, fours, weights, label, guess)
+    return Piece(form, fours, weights, label, guess)
 
 
 class Dyadic(NamedTuple):

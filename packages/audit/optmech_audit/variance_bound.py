@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, lru_cache
+from operator import mul
 
-from optmech_audit.document import Matrix, Vector
-from optmech_audit.numbers import ONE, ZERO, Fault, need, paired
+from optmech_audit.document import Matrix, Rows, Vector
+from optmech_audit.numbers import ONE, ZERO, ceiling, exp_bounds, log_bounds, need, paired
 from optmech_audit.variance import (
     Dyadic,
     Limit,
@@ -19,6 +21,9 @@ from optmech_audit.variance import (
     is_positive,
     spread,
 )
+
+LISTED = 9  # secrets up to which all extreme rays are
+UNIT, OF_RAYS, PRECISE = 1 << 30, 1 << 128, 160
 
 
 def bound_of(
@@ -97,8 +102,8 @@ def require_covered(
 
 def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int) -> None:
     """Every extreme ray of the columns lies in a piece: all of them in the whole cone; where one
-    factor holds for all pairs, each has two values; and on a limit of any secret, of either way,
-    where it has limits both ways."""
+    factor holds for all pairs, each has two values; and each is listed where secrets are few, with
+    limits both ways between any two, along others too."""
     forms = {piece.form for piece in pieces}
     need(len(forms) == 1, "pieces of several forms, or none")
     if forms == {"levels"}:
@@ -107,13 +112,39 @@ def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int
             len(known) == n * (n - 1) > 0 and len(values) == 1, "columns with more than two values"
         )
         need(min(values) > 1, "columns that are all alike")
-    if forms == {"facet"}:
-        listed = {piece.facet for piece in pieces}
-        for s in range(n):
-            to, back = ({pair for pair in known if pair[side] == s} for side in (0, 1))
-            if to and back and to | back <= listed:
-                return
-        raise Fault("limits of a secret are missing among the pieces")
+    if forms == {"rays"}:
+        need(n <= LISTED, "columns that are too many")
+        for side in (0, 1):
+            met = {0}
+            for _ in range(n):
+                met |= {pair[1 - side] for pair in known if pair[side] in met}
+            need(len(met) == n, "columns of a secret that no limit leads to")
+
+
+@lru_cache(maxsize=1)
+def rays_of(known: tuple[tuple[RowPair, Fraction], ...], n: int) -> Rows:
+    """Extreme rays e^{x 2^-30} in whole numbers over 2^128, the largest 2^128, within 2. What is
+    tight at one connects all secrets, so x is found one secret at a time, at the end of a limit to
+    those that are there."""
+    steps = {
+        pair: ceiling(*(log_bounds(max(f, ONE), PRECISE).high * UNIT).as_integer_ratio())
+        for pair, f in known
+    }
+    now: set[tuple[int | None, ...]] = {(0, *[None] * (n - 1))}
+    for _ in range(n - 1):
+        grown = set()
+        for x in now:
+            there = [(i, v) for i, v in enumerate(x) if v is not None]
+            for j in (j for j in range(n) if x[j] is None):
+                most = min((v + steps[j, i] for i, v in there if (j, i) in steps), default=None)
+                least = max((v - steps[i, j] for i, v in there if (i, j) in steps), default=None)
+                if most is None or least is None or least <= most:
+                    ends = (end for end in (most, least) if end is not None)
+                    grown |= {(*x[:j], end, *x[j + 1 :]) for end in ends}
+        now = grown
+    power = cache(lambda down: int(exp_bounds(Fraction(-down, UNIT), PRECISE).low * OF_RAYS))
+    levels = ([v for v in x if v is not None] for x in now)
+    return [[power(max(x) - v) for v in x] for x in levels]
 
 
 def holds(
@@ -124,6 +155,12 @@ def holds(
         if piece.form == "empty":
             return max(guessed_sums(piece, known, n, guess)) < 0
         return is_positive(slack.less(dyadic(guessed_products(piece, known, n, guess))))
+    if piece.form == "rays":
+        lost = 8 * OF_RAYS * sum(abs(v) for row in slack.rows for v in row)
+        return all(
+            sum(v * sum(map(mul, row, ray)) for v, row in paired(ray, slack.rows)) >= lost
+            for ray in rays_of(tuple(known.items()), n)
+        )
     factors, size = dict(known), n
     if piece.form == "levels":
         size, level = n + 1, next(iter(known.values()))
@@ -139,15 +176,7 @@ def holds(
                 table[a][b] += weight * x * y
     both = [[(table[a][b] + table[b][a]) / 2 for b in range(size)] for a in range(size)]
     padded = [[*row, *[0] * (size - n)] for row in slack.rows] + [[0] * size] * (size - n)
-    rest = Dyadic(padded, slack.bits).less(dyadic(both))
-    if piece.facet is not None:
-        i, j = piece.facet
-        left = [s for s in range(size) if s != i]
-        onto = [[Fraction(s == t) for t in left] for s in range(size)]
-        onto[i][left.index(j)] = factors[piece.facet]
-        basis = dyadic(onto)
-        rest = basis.turned.times(rest).times(basis)
-    return is_positive(rest)
+    return is_positive(Dyadic(padded, slack.bits).less(dyadic(both)))
 
 
 def guessed_row(

@@ -168,7 +168,7 @@ class ReleaseNoise(Shown):
     keep so that no count of an event and its mirror image tells too much
     (``om.noise.curve(releases=…)``).
     ``tried`` has the loss of every law that was calibrated, by name, the calibrated "discrete
-    Gaussian" among them. ``together`` is the same
+    Gaussian" among them; families that are seen to lose more are not. ``together`` is the same
     family with the promise of all releases as its own, proved in whole numbers: to save, check and
     audit.
 
@@ -238,7 +238,9 @@ def for_releases(
     tried: dict[str, float] = {}
     found: list[tuple[Family, Law]] = []
     for family in _families(measure, rate, part, steps, count):
-        if (law := family.calibrated(spent, limit)) is not None:
+        # what people use is calibrated anyway
+        least = min(tried.values()) if tried and family.searched else math.inf
+        if (law := family.calibrated(spent, limit, measure, least)) is not None:
             found.append((family, law))
             tried[family.name] = float(law.expected(measure))
             say(f"{family.name}: loss {tried[family.name]:.6g}")
@@ -317,25 +319,40 @@ class Family(NamedTuple):
     name: str
     law: Callable[[float], Law | None]
     start: float
+    searched: bool = False
 
-    def calibrated(self, delta: Callable[[Law], float], most: float) -> Law | None:
-        """The law of the least size with so small a δ."""
+    def calibrated(
+        self,
+        delta: Callable[[Law], float],
+        most: float,
+        measure: NoiseLoss | None = None,
+        least: float = math.inf,
+    ) -> Law | None:
+        """The law of the least size with so small a δ; None where there is none, or ones that keep
+        less lose ``least`` already."""
+        kept: dict[float, Law | None] = {}
 
         def holds(size: float) -> bool:
-            law = self.law(size)
+            law = kept[size] = self.law(size)
             return law is not None and delta(law) <= most
+
+        def beaten(size: float) -> bool:
+            law = kept.get(size)
+            return measure is not None and law is not None and law.expected(measure) >= least
 
         high = self.start
         for _ in range(12):
             if holds(high):
                 break
+            if beaten(high):
+                return None
             high *= 1.6
         else:
             return None
         low = high / 1.6
         while low > self.start / 100 and holds(low):
             low, high = low / 1.6, low
-        return self.law(bisected(holds, low, high, _BISECTIONS)[1])
+        return None if beaten(low) else self.law(bisected(holds, low, high, _BISECTIONS)[1])
 
 
 def _stored(
@@ -398,7 +415,7 @@ def _families(
             except OptmechError:
                 return None
 
-        yield Family(f"optimal for one, δ share {share:g}", single, spread)
+        yield Family(f"optimal for one, δ share {share:g}", single, spread, searched=True)
 
 
 def _power(p: float, size: float) -> Law:

@@ -281,24 +281,33 @@ class _Tests:
     def at(self, places: Floats) -> Any:
         """What a unit of every weight adds to C at every place."""
         nodes = np.arange(self.count + 1.0)
-        parts = [self._of(s, depth / 2**DEPTH_BITS, places, nodes) for s, depth in self.depths]
+        whole = {s: self._within(s, places[:, None], nodes[None, :] ** 2) for s in self.shifts}
+        parts = [
+            self._of(s, depth / 2**DEPTH_BITS, places, nodes, whole[s]) for s, depth in self.depths
+        ]
         return sp.csr_array(sp.hstack(parts))
+
+    def _within(self, s: int, r: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """The probability that ρ² is below ``squares``, and E max(0, squares - ρ²)."""
+        share, mean = _half(self.made.dimension, (r**2 + s**2 - squares) / (2 * r * s))
+        return share, (squares - r**2 - s**2) * share + 2 * r * s * mean
 
     def loss(self, places: Floats) -> Floats:
         """What noise of such sizes costs."""
         return np.asarray((places / self.nodes) ** self.made.degree)
 
-    def _of(self, s: int, depth: float, places: Floats, nodes: Floats) -> Any:
+    def _of(
+        self, s: int, depth: float, places: Floats, nodes: Floats, whole: tuple[Floats, Floats]
+    ) -> Any:
         d, r = self.made.dimension, places[:, None]
         power = math.exp(float(self.made.epsilon))
         q = 1 - depth / s * (1 + (2 * s - depth) / (2 * r))
         gain = _hats(r[:, 0], nodes) * _half(d, q)[0]
         end = r - s + depth
-        squares = np.minimum(nodes[None, :], np.maximum(end, 0)) ** 2
-        share, mean = _half(d, (r**2 + s**2 - squares) / (2 * r * s))
-        within = (squares - r**2 - s**2) * share + 2 * r * s * mean
-        slopes = np.diff(within, axis=1) / np.diff(nodes**2)
-        last = share[:, -1:] * _hats(end[:, 0], nodes)
+        cut, most = self._within(s, r, np.maximum(end, 0) ** 2)
+        inside = nodes[None, :] < end
+        slopes = np.diff(np.where(inside, whole[1], most), axis=1) / np.diff(nodes**2)
+        last = np.where(inside[:, -1:], whole[0][:, -1:], cut) * _hats(end[:, 0], nodes)
         harm = last + np.pad(slopes, ((0, 0), (0, 1))) - np.pad(slopes, ((0, 0), (1, 0)))
         both = (gain - power * harm)[:, :-1]
         both[np.abs(both) < 1e-13] = 0

@@ -41,6 +41,11 @@ class Comparison(Shown):
     ['optimum', 'exponential', 'randomized_response']
     >>> print(table.frame().loss.round(4).tolist())
     [0.25, 0.366, 0.25]
+    >>> print(table)
+           ε  mechanism                   loss    above    uses
+       1.099  optimum                     0.25     0.0%    100%
+       1.099  exponential             0.366025    46.4%     50%
+       1.099  randomized_response         0.25     0.0%    100%
     >>> figure = table.plot()
     """
 
@@ -50,6 +55,16 @@ class Comparison(Shown):
         """The rows as a table of pandas."""
         pandas = needed("pandas", "parquet", where="frame")
         return pandas.DataFrame(list(self.rows))
+
+    def __repr__(self) -> str:
+        """A line for every row, as a table."""
+        lines = [f"{'ε':>8}  {'mechanism':<20}{'loss':>12}{'above':>9}{'uses':>8}"]
+        for row in self.rows:
+            shares = f"{row['above']:>9.1%}{row['uses']:>8.0%}".replace("nan%", "    ")
+            lines.append(
+                f"{row['epsilon']:>8.4g}  {row['mechanism']:<20}{row['loss']:>12.6g}{shares}"
+            )
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())
@@ -141,7 +156,7 @@ def compare(
                     "epsilon": float(own.epsilon),
                     "mechanism": name,
                     "loss": lost,
-                    "above": lost / design.loss - 1 if design.loss else float("nan"),
+                    "above": max(lost / design.loss - 1, 0.0) if design.loss else float("nan"),
                     "uses": _share(found, own, asked),
                 }
             )

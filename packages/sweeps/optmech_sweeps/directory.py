@@ -23,13 +23,13 @@ from typing import Any
 
 from optmech.base.lock import locked
 from optmech.base.storage import path_of, plain_values, write_atomically
-from optmech.base.watch import undisturbed
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech_sweeps.plan import FORMAT, Plan
 from optmech_sweeps.templates import same_problem
+from optmech_sweeps.undisturbed import undisturbed
 from optmech_sweeps.worker import Outcome, figures_of
 
 MANIFEST = "sweep.json"

@@ -1,4 +1,5 @@
-"""Sweep files: a problem template and the axes along which it is varied."""
+"""Sweep files: a problem template and the axes along which it is varied; and tables of known
+mechanisms in problem files."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from optmech.errors import ProblemError
 from optmech.reading.data import DataFile
 from optmech.reading.sections import (
     ByKind,
+    ExactNumber,
     FormatNumber,
     NonNegative,
     Positive,
@@ -209,3 +211,38 @@ class SweepSection(Section):
     time_limit: Positive | None = None
     chain: Annotated[int, Field(ge=1)] = 10
     axes: Some[AnyAxis]
+
+
+KnownName = Literal[
+    "exponential", "geometric", "planar_geometric", "planar_laplace", "randomized_response",
+    "restricted_laplace", "planar_gaussian",
+]  # fmt: skip
+
+
+class Known(Section):
+    """A mechanism by its name, with its parameters; with ``dummies`` its report is hidden among so
+    many uniform ones, which have an ε at ``delta`` only."""
+
+    name: KnownName
+    epsilon: ExactNumber | None = None
+    radius: Positive | None = None
+    sigma: Positive | None = None
+    dummies: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    delta: ExactNumber | None = None
+
+    @property
+    def called(self) -> str:
+        """The name, with what tells it from others."""
+        keys = ("epsilon", "radius", "sigma", "dummies", "delta")
+        given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+        return f"{self.name} ({', '.join(f'{k} = {_words(v)}' for k, v in given.items())})"
+
+
+class KnownTables(Section):
+    """The ``[[mechanisms]]`` of a problem file."""
+
+    mechanisms: list[Known]
+
+
+def _words(value: Any) -> str:
+    return str(getattr(value, "words", f"{value:g}" if isinstance(value, float) else value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import os
 import signal
 import sys
@@ -24,7 +25,6 @@ def figures_of(design: Design) -> dict[str, Any]:
     """Its summary; ``attack_error``, what the optimal attack on its mechanism is left with, in the
     distance of ``choose_distance``, None where there is no mechanism; and ``threshold_figures``."""
     from optmech.analysis import attacks
-    from optmech.designs.notes import threshold_figures
     from optmech.problem.attack import choose_distance
 
     error, problem = None, design.problem
@@ -32,6 +32,22 @@ def figures_of(design: Design) -> dict[str, Any]:
         _, distance = choose_distance(problem)
         error = float(attacks.optimal_attack(design.mechanism, problem.prior, distance).error)
     return {**design.summary(), "attack_error": error, **threshold_figures(design)}
+
+
+def threshold_figures(design: Design) -> dict[str, float | None]:
+    """The largest ε that thresholds leave, inf where there is none, and the objective of the
+    repaired mechanism, of several constraints the worst one, None where no repair was found; an
+    empty table for a design without thresholds."""
+    found = design.approximations
+    if not found:
+        return {}
+    worst = max if design.problem.statement.sign > 0 else min
+    repaired = worst(part.repaired_loss for part in found)
+    lacking = any(math.isnan(part.repaired_loss) for part in found)
+    return {
+        "true_epsilon": max(part.epsilon for part in found),
+        "repaired_loss": None if lacking else repaired,
+    }
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3

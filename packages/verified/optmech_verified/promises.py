@@ -19,6 +19,7 @@ from optmech.certificate.families import (
     Fixed,
     Leakage,
     LiftedRatio,
+    Linear,
     LossLimit,
     Ratio,
     Support,
@@ -138,6 +139,8 @@ def _promises(family: object, statement: Statement, given: Any, scale: int) -> l
     match family:
         case Ratio():
             return [_ratios(family, given, scale)]
+        case LiftedRatio() if family.window is not None:
+            raise uncovered(where, "log ratios of distributions for some reports only")
         case LiftedRatio() | Approximate():
             return [_of_pairs(family, given, scale, where)]
         case Distortion():
@@ -153,6 +156,8 @@ def _promises(family: object, statement: Statement, given: Any, scale: int) -> l
             return [_loss_limit(family, statement, given, scale)]
         case Bias():
             return _bias(family, given, scale, where)
+        case Linear():
+            return _linear(family, given, scale, where)
         case Support():
             return [_support(family, scale)]
         case Fixed():
@@ -293,6 +298,30 @@ def _bias(family: Bias, given: Any, scale: int, where: str) -> list[Stated]:
         tops = [most + sign * Fraction(v) for v in family.meant.tolist()]
         rows = [[sign * v for v in values]] * len(tops)
         found.append(_means(rows, bits, tops, prices, scale))
+    return found
+
+
+def _linear(family: Linear, given: Any, scale: int, where: str) -> list[Stated]:
+    """A mean for every limit, times what makes its weights whole."""
+    table, known, count = family.weights, dict(family.exact), family.observables
+    start, at, data = (part.tolist() for part in (table.indptr, table.indices, table.data))
+    prices = np.zeros((2, len(family))) if given is None else np.asarray(given)
+    found = []
+    for k in range(len(family)):
+        weights = {at[e]: _stated(known.get(e, data[e]), where) for e in range(*start[k : k + 2])}
+        common = math.lcm(*(w.denominator for w in weights.values()))
+        for limits, sign, price in zip((family.upper, family.lower), (1, -1), prices, strict=True):
+            limit = limits[k]
+            if limit is None:
+                continue
+            whole = [0] * table.shape[1]
+            for place, w in weights.items():
+                whole[place] = int(sign * common * w)
+            most = common * (sign * _stated(limit, where) + family.slack[k])
+            rows = table_lines(whole[s : s + count] for s in range(0, len(whole), count))
+            lines = ["mean", f"most {most.numerator} {most.denominator}", "costs 0", *rows]
+            v = share(float(price[k]), 1 << scale, common * most.denominator)
+            found.append(Stated(lines, [(0, 0, 0, [[v]])] if v else []))
     return found
 
 

@@ -12,6 +12,7 @@ const CLAUSES = {
     "{?everywhere}, at every point",
     ", for secrets up to {near} apart",
     ", where reports are up to {reached} away",
+    "{?finite}, for the pairs at a finite distance",
     ", δ = {delta}",
   ],
   differential_privacy: [
@@ -37,7 +38,11 @@ const CLAUSES = {
   ],
   renyi_privacy: ["Rényi divergence of order {order} at most {bound}", " per {per}"],
   maximal_leakage: ["at most {bound} nats, for every prior"],
-  pointwise_maximal_leakage: ["at most {bound} nats", "{?other}, under another prior"],
+  pointwise_maximal_leakage: [
+    "at most {bound} nats",
+    "{?other}, under another prior",
+    ", with any prior within {radius} of it ({within})",
+  ],
   additive_capacity: ["at most {bound}, for every prior and gain up to 1"],
   mutual_information: ["at most {bound} nats", "{?other}, of another prior"],
   ratios: ["log ratios of its own"],

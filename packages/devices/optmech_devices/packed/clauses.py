@@ -13,7 +13,7 @@ from optmech.exact.exponentials import log_ball
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.ratios.generators import order_of
 from optmech.exact.rounding import above
-from optmech.problem import MinimizeVariance, Problem
+from optmech.problem import MetricPrivacy, MinimizeVariance, Problem
 from optmech.problem.constraint import Constraint, load_constraint, write_constraint
 from optmech.problem.gains import Adversary
 from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
@@ -54,7 +54,7 @@ def _clause(given: Constraint, space: Space) -> Clause:
         delta=least_above(delta) if delta is not None and delta > 0 else None,
         bound=None if promised.epsilon is not None else _bound(stated),
         repeats=promised.repeats,
-        details=dict(sorted(_details(stated, promised).items())),
+        details=dict(sorted(_details(stated, promised, space).items())),
     )
 
 
@@ -73,7 +73,7 @@ def _bound(stated: Any) -> float | None:
     return least_above(most) if isinstance(most, Exact) else None
 
 
-def _details(stated: Any, promised: Promised) -> dict[str, Value]:
+def _details(stated: Any, promised: Promised, space: Space) -> dict[str, Value]:
     """Whatever else the sentence of a constraint needs."""
     found: dict[str, Value] = {}
     name, attribute = _COUNTED.get(stated.kind, ("", ""))
@@ -81,6 +81,8 @@ def _details(stated: Any, promised: Promised) -> dict[str, Value]:
         found[name] = len(getattr(stated, attribute))
     if promised.pairs == "reached" and stated.threshold is not None:
         found["near"] = float(stated.threshold)
+    if isinstance(stated, MetricPrivacy) and stated.leaves_out(space):
+        found["finite"] = True
     if getattr(stated, "prior", None) is not None:
         found["other"] = True
     if isinstance(stated, Adversary) and stated.radius is not None:

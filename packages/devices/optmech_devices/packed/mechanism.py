@@ -17,7 +17,7 @@ from optmech.base.shown import card
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-from optmech.exact.numerators import SAMPLED_BITS, FixedNumerators, Numerators
+from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each, system_bytes
 from optmech.spaces.arguments import kind
 from optmech.spaces.domain import Domain
@@ -25,6 +25,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
 from optmech_devices.packed.header import Header
+from optmech_devices.packed.held import SAMPLED_BITS, FixedNumerators
 from optmech_devices.packed.meshes import Steps
 from optmech_devices.packed.places import Finder, coordinates_of
 from optmech_devices.packed.sentences import (

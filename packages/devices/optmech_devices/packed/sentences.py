@@ -40,7 +40,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "metric_privacy": (
         "ε = {epsilon}", " per {per}", "{?everywhere}, at every point",
         ", for secrets up to {near} apart", ", where reports are up to {reached} away",
-        ", δ = {delta}",
+        "{?finite}, for the pairs at a finite distance", ", δ = {delta}",
     ),
     "differential_privacy": (
         "ε = {epsilon}", "{?everywhere}, at every point", ", for secrets up to {near} apart",
@@ -56,7 +56,10 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     ),
     "renyi_privacy": ("Rényi divergence of order {order} at most {bound}", " per {per}"),
     "maximal_leakage": ("at most {bound} nats, for every prior",),
-    "pointwise_maximal_leakage": ("at most {bound} nats", "{?other}, under another prior"),
+    "pointwise_maximal_leakage": (
+        "at most {bound} nats", "{?other}, under another prior",
+        ", with any prior within {radius} of it ({within})",
+    ),
     "additive_capacity": ("at most {bound}, for every prior and gain up to 1",),
     "mutual_information": ("at most {bound} nats", "{?other}, of another prior"),
     "ratios": ("log ratios of its own",),

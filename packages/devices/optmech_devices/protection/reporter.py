@@ -10,7 +10,7 @@ from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, positive, whole
-from optmech.exact.sampler import LEAST_KEY, Bytes, EachBytes, Keyed, framed, fresh, seeded_bytes
+from optmech.exact.sampler import LEAST_KEY, Bytes, EachBytes, framed, fresh, seeded_bytes
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
@@ -19,6 +19,7 @@ from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import data_coordinates
 from optmech.spaces.sphere import FAR, is_position, turned
 from optmech_devices.protection.forms import forms
+from optmech_devices.protection.keyed import Keyed
 from optmech_devices.protection.places import (
     Anywhere,
     Centres,

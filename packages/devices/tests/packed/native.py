@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +31,20 @@ def built(
     folder: Path, *options: str, main: str = "reader.c", compiler_: str | None = None
 ) -> Path:
     """The program, built with sanitizers or with other ``options``."""
-    out = folder / Path(main).stem
-    files = [str(HERE / main), str(SOURCE / "optmech.c")]
     found = compiler_ or compiler()
     assert found is not None
-    command = [found, *STRICT, *(options or SANITIZED), f"-I{SOURCE}", *files, "-o", str(out)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    files = (str(HERE / main), str(SOURCE / "optmech.c"))
+    command = (found, *STRICT, *(options or SANITIZED), f"-I{SOURCE}", *files)
+    return Path(shutil.copy(compiled(command), folder / Path(main).stem))
+
+
+@cache
+def compiled(command: tuple[str, ...]) -> Path:
+    """The program that a command makes, once in a process."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    out = folder / "program"
+    done = subprocess.run([*command, "-o", str(out)], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return out
 

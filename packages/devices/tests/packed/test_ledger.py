@@ -161,7 +161,7 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
     # fewer where every pair takes many steps to come that near, more where all pairs are to be seen
-    for _ in range(1500 if name == "scattered" else 200 if radius > 1e-3 else 80):
+    for _ in range(1500 if name == "scattered" else 100 if radius > 1e-3 else 50):
         one, two = rng.uniform(low - margin, high + margin, (2, len(low)))
         a, b = place(one), place(two)
         # nearer and nearer, in different places for as long as that lasts
@@ -238,11 +238,11 @@ def test_every_pair_of_places_on_the_globe_is_charged(middle: Any, wide: float) 
         angular = radius * float(np.median(least))
         reach = Reach(found, math.radians(angular) * 6371.0088, "positions")
         near = [set(reach.near(k)) for k in range(25)]
-        one = around(middle, *rng.uniform(-1.2 * wide, 1.2 * wide, (2, 4000)))
+        one = around(middle, *rng.uniform(-1.2 * wide, 1.2 * wide, (2, 2000)))
         # a step as long as the radius, or shorter, in any direction
         side = np.cross(one, rng.normal(size=one.shape))
         side /= np.linalg.norm(side, axis=1)[:, None]
-        step = np.radians(min(angular, 179.0)) * rng.choice([0.3, 1 - 1e-9], 4000)[:, None]
+        step = np.radians(min(angular, 179.0)) * rng.choice([0.3, 1 - 1e-9], 2000)[:, None]
         two = np.cos(step) * one + np.sin(step) * side
         pairs = []
         for where in (one, two):

@@ -12,12 +12,13 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from optmech_devices.protection.keyed import Keyed
 from scipy.stats import chi2
 
 import optmech as om
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import Keyed, Table, draw_each, framed
+from optmech.exact.sampler import Table, draw_each, framed
 from optmech.spaces.mesh.mechanism import MeshMechanism, draw_control_points
 from optmech.spaces.rationals import RationalRows
 

@@ -24,13 +24,13 @@ import flint
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech_noise.additive.spheres import PRECISION, Ball, ball, growing, half
+from optmech_noise.additive.spheres import Ball, ball, growing, half
 
 DEPTH_BITS = 30
 MOST_CAPS, MOST_WEIGHTS, MOST_NODES = 256, 40_000, 4000
 MOST_PIECES = 60_000
 """Of which a bound is proved."""
-_DEEPEST = 48
+_DEEPEST, _BITS = 48, 128
 _ONE = 1 << DEPTH_BITS
 
 
@@ -151,6 +151,7 @@ class _Bound:
         self.dimension, self.degree, self.caps = dimension, degree, caps
         self.power, self.unit = ball(power), 1 << caps.bits
         self.tables = [_Table.of(cap) for cap in caps.caps]
+        self.known: dict[Fraction, Ball] = {}
 
     def missed(self) -> float | None:
         """A place where C is not proved to be above the level, or None."""
@@ -162,6 +163,8 @@ class _Bound:
         for places in self.caps.ends:
             for start, end in itertools.pairwise(places):
                 near = self._near(start, end)
+                # C has no jumps: where a piece ends it is what it is where the next one begins
+                self.known = {k: v for k, v in self.known.items() if k == start}
                 waiting = [(start, end, 0)]
                 while waiting:
                     a, b, depth = waiting.pop()
@@ -193,8 +196,10 @@ class _Bound:
         """Whether C is seen to be at least the level on a piece."""
         if a == 0:
             return bool(self._roughly(b, near) >= level)
-        left, right = self._value(ball(a), near, a), self._value(ball(b), near, a)
-        ends = left.min(right).lower()
+        for end in (a, b):
+            if end not in self.known:
+                self.known[end] = self._value(ball(end), near, a)
+        ends = self.known[a].min(self.known[b]).lower()
         if not ends >= level:
             return False
         r = ball(a).union(ball(b))
@@ -288,7 +293,7 @@ class _Bound:
 def unproved(dimension: int, degree: int, power: Fraction, found: Caps) -> float | None:
     """A place where C is not proved to be above the level, or None where it is everywhere;
     ``power`` is at least e^ε."""
-    with flint.ctx.workprec(PRECISION):
+    with flint.ctx.workprec(_BITS):
         return _Bound(dimension, degree, power, found).missed()
 
 

@@ -123,7 +123,9 @@ class Losses:
 
     def plus(self, other: Losses) -> Losses:
         """Of the sum of two independent losses."""
-        product = flint.fmpz_poly(list(self.masses)) * flint.fmpz_poly(list(other.masses))
+        one = flint.fmpz_poly(list(self.masses))
+        # a square takes two thirds of a product
+        product = one * (one if other is self else flint.fmpz_poly(list(other.masses)))
         sums = [-(-int(value) >> _BITS) for value in product.coeffs()]
         a, b = min(self.lost, 1 << _BITS), min(other.lost, 1 << _BITS)
         return Losses(self.first + other.first, sums, a + b - (a * b >> _BITS))

@@ -236,7 +236,7 @@ class RadialNoise(ProvedNoise):
 
     Examples
     --------
-    >>> noise = om.noise.radial(3, "1/1000", cells=4)
+    >>> noise = om.noise.radial(3, "1/1000", cells=4, gap=0.1)
     >>> print(noise.is_private, noise.gap < 0.1, float(noise.at(3)) <= 1e-3)
     True True True
     >>> noise.sample(seed=1).shape, noise.sample(4, seed=1).shape, noise.drawn(2, seed=1).shape

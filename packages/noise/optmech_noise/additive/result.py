@@ -47,6 +47,13 @@ class ProvedNoise(ProvedLoss):
     tails = "geometric tails a side"
     _apart = frozenset({"multipliers", "tangents", "seconds"})
     _follows = ("lower_bound",)
+    _inner = ProvedLoss._inner | {
+        *("bounding", "caveats", "cells", "charged", "checks", "claimed", "compared", "costs"),
+        *("decided", "described", "drawn", "each", "edge", "enclosed", "exact_bound", "exact_loss"),
+        *("exponent", "figures_of", "gap_to", "grid", "heading", "is_private", "largest_delta"),
+        *("majorant", "means", "measure", "measured", "minorant", "multipliers", "numbers"),
+        *("require_private", "shown", "stated", "step", "steps", "within"),
+    }
 
     @property
     def compared(self) -> str:

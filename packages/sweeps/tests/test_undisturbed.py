@@ -6,8 +6,7 @@ import signal
 import threading
 
 import pytest
-
-from optmech.base.watch import undisturbed
+from optmech_sweeps.undisturbed import undisturbed
 
 
 def test_an_interrupt_comes_after_the_last_step() -> None:
