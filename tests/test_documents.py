@@ -106,7 +106,7 @@ def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
 def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     """On a table of somebody's own, with more columns than are used: 400 visits of forty places,
     as what bounds below counts places."""
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 6
     rng = np.random.default_rng(3)
     places = np.column_stack([rng.normal(8.54, 0.03, 40), rng.normal(47.37, 0.02, 40)])
     rows = places[rng.integers(40, size=400)]

@@ -140,6 +140,7 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
 def _of_table(found: Mapping[str, Any]) -> list[Section]:
     person, budget = found["person"], found["person"].get("budget", {})
     sticky, repeated = person["repeats"].startswith(_REPEATS), person["repeated"]
+    alone = person["by"] is None and person["persons"] > 1
     one = [found["promise"]] if found.get("promise") else []
     if found.get("odds"):
         one.append(_odds(_numbers(found["odds"]), "One report can"))
@@ -155,14 +156,19 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
             "one place reported comes closer to it with every draw. An average of all rows is none "
             "of true places where rows repeat."
         )
-    limits = [_budget(budget, person["unit"]), *([f"{_REPEATS}."] if sticky else [])]
+    limits = [
+        _budget(budget, person["unit"], "row" if alone else "person"),
+        *([f"{_REPEATS}."] if sticky else []),
+    ]
     own = found["rows"] - person["left_out"] - repeated
     unlike = (
         f"Only {own:,} of {found['rows']:,} rows have a report of their own place. Then a person's "
         f"budget was spent: {repeated:,} rows repeat the person's report before, and say nothing "
         "of where anybody was at that row. Do not use them as positions: a row may show a city "
-        "where the person was not, and a point that stands often is one row repeated. The first "
-        "rows of each person, in the order of the data, have reports of their own."
+        "where the person was not, and a point that stands often may be one row repeated. The "
+        "first rows of each person, in the order of the data, have reports of their own: where "
+        "rows follow closely in time these are many looks at one place, and where they are in the order "
+        "of time that tells when they were, also where times are cut."
     )
     if person["by"] is None:
         unlike += (
@@ -183,6 +189,7 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
             [
                 *_columns(found),
                 *([_COPIES if person["by"] is None else _ALIKE] if sticky or repeated else []),
+                _NEAR,
                 *_open(found.get("scope"), found.get("measure") is not None),
                 *_ALWAYS,
             ],
@@ -213,7 +220,10 @@ def _people(found: Mapping[str, Any]) -> tuple[str, bool]:
             "though other columns may tell it. Each of them has at least the promise below."
         )
     else:
-        people = f"Every row was said to be a person's own: {count:,} persons."
+        people = (
+            f"Every row was said to be a person's own, which nobody checked: {count:,} persons. "
+            "Whoever has n rows has n times the draws, and odds n times multiplied."
+        )
     hidden = "How far places are hidden, the odds below say. That a person is there is not hidden."
     return f"{people} {hidden}", person["repeats"].startswith(_REPEATS)
 
@@ -223,13 +233,16 @@ def _columns(found: Mapping[str, Any]) -> Iterator[str]:
     reports, cut = found.get("places"), found.get("times") or {}
     kept = [name for name in found["columns"] if name not in [*(reports or []), *cut]]
     if reports:
-        yield f"Only these columns are reports: {', '.join(reports)}."
+        named = ", ".join(found["columns"])
+        yield f"The table has {named}: of these {', '.join(reports)} are reports."
     if cut:
-        said = ", ".join(f"{name} (cut to the {unit})" for name, unit in cut.items())
+        said = ", ".join(f"{name} (cut to the begin of its {unit})" for name, unit in cut.items())
         yield (
             f"Nothing is promised of {said}: what is left of it still says when, and rows whose "
             "times follow on one another may be one person's."
         )
+    if found.get("draws_per_row", 1) > 1:
+        yield "The places of a row are of one person, and stand together."
     if kept:
         yield f"Nothing is promised of {', '.join(kept)}: released as in the data."
     if found["left_out"]:
@@ -243,13 +256,20 @@ def _columns(found: Mapping[str, Any]) -> Iterator[str]:
 
 _REPEATS = "a place repeats its report, which counts once"
 _ALIKE = (
-    "Rows with exactly the same point are probably of one person: how many there are tells how "
-    "many rows that person has. Points that stand once or seldom are reports of their own."
+    "Rows that repeat a person's report stand on one point. So many rows on a point may be of one "
+    "person, and tell how many rows that person has; where few points are reported at all, many "
+    "persons share one."
 )
 _COPIES = (
-    "Rows with exactly the same point repeat one report, whosever they are. Points that stand once "
-    "or seldom are reports of their own."
+    "Rows on one point may repeat one report, whosever they are. Points that stand seldom are "
+    "likely to be reports of their own."
 )
+_NEAR = (
+    "Reports that lie near one another and far from all others may be of one person, and their "
+    "average comes closer to the place than any of them."
+)
+
+
 _POSITIONS = ("every point", "cells", "places")
 """Scopes of promises between positions."""
 
@@ -344,13 +364,13 @@ def _whole(figure: Mapping[str, Any], who: str) -> str:
     return _odds(odds, f"All reports of {who} together ({count}) can")
 
 
-def _budget(budget: Mapping[str, Any], unit: str) -> str:
+def _budget(budget: Mapping[str, Any], unit: str, whose: str) -> str:
     if budget.get("none"):
-        return "No budget was set: nothing limits what a person's reports tell together."
+        return f"No budget was set: nothing limits what a {whose}'s reports tell together."
     if budget.get("epsilon") is None:
-        return f"A person has at most {budget.get('draws')} draws."
+        return f"A {whose} has at most {budget.get('draws')} draws."
     per = f" per {unit}" if unit else ""
-    of = "of a person's day" if budget.get("per") == "day" else "of a person"
+    of = f"of a {whose}'s day" if budget.get("per") == "day" else f"of a {whose}"
     return f"The budget {of} is ε = {budget['epsilon']:g}{per}, and was enforced."
 
 
