@@ -167,8 +167,8 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
         "of where anybody was at that row. Do not use them as positions: a row may show a city "
         "where the person was not, and a point that stands often may be one row repeated. The "
         "first rows of each person, in the order of the data, have reports of their own: where "
-        "rows follow closely in time these are many looks at one place, and where they are in the order "
-        "of time that tells when they were, also where times are cut."
+        "rows follow closely in time these are many looks at one place, and where they are in the "
+        "order of time that tells when they were, also where times are cut."
     )
     if person["by"] is None:
         unlike += (
