@@ -153,8 +153,8 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
     if worst["draws"] > 1 and worst["odds"]:
         together.append(
             "Averages are within these figures: whoever averages what one person's own draws about "
-            "one place reported comes closer to it with every draw. An average of all rows is none "
-            "of true places where rows repeat."
+            "one place reported comes closer to it on average, the more draws there are. An average "
+            "of all rows is none of true places where rows repeat."
         )
     limits = [
         _budget(budget, person["unit"], "row" if alone else "person"),
@@ -265,8 +265,8 @@ _COPIES = (
     "likely to be reports of their own."
 )
 _NEAR = (
-    "Reports that lie near one another and far from all others may be of one person, and their "
-    "average comes closer to the place than any of them."
+    "Reports that lie near one another and far from all others may be of one person. Their average "
+    "is then, as a rule, a better guess of the place than one of them."
 )
 
 
