@@ -153,8 +153,8 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
     if worst["draws"] > 1 and worst["odds"]:
         together.append(
             "Averages are within these figures: whoever averages what one person's own draws about "
-            "one place reported comes closer to it on average, the more draws there are. An average "
-            "of all rows is none of true places where rows repeat."
+            "one place reported comes closer to it on average, the more draws there are. An "
+            "average of all rows is none of true places where rows repeat."
         )
     limits = [
         _budget(budget, person["unit"], "row" if alone else "person"),
