@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 
 
@@ -33,11 +32,3 @@ def reached(
     while high <= most and not holds(high):
         low, high = high, 2 * high
     return bisected(holds, low, high, steps, close) if high <= most else (low, math.inf)
-
-
-def least_whole(holds: Callable[[int], bool], high: int) -> int:
-    """The least whole number from which on a claim holds, sought from up to ``high`` on."""
-    low = -1
-    while not holds(high):
-        low, high = high, 2 * high
-    return bisect_left(range(high), True, low + 1, key=holds)

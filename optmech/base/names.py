@@ -30,8 +30,7 @@ def lazily(
         return sorted({*stated(package), *_others(within)} - {*rarer.split()})
 
     def found(name: str) -> object:
-        # threads that import a package and a part of it at once are given what is half made; who
-        # holds Python's lock of a module that another waits for here goes on after a while
+        # else threads that import a package and a part of it at once are given what is half made
         alone = _LOADING.acquire(timeout=_PATIENCE)
         try:
             return sought(name)

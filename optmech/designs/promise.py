@@ -25,7 +25,7 @@ from optmech.certificate.proved import Claim
 from optmech.designs.stated import Stated, promises_of
 from optmech.exact.number import from_above
 from optmech.problem import MetricPrivacy, Problem
-from optmech.problem.promised import EPSILON, Course, Measure, Promised, Scope
+from optmech.problem.promised import EPSILON, Course, Measure, Pairs, Promised, Scope
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
@@ -42,6 +42,7 @@ _MEASURED = 400
 """Cells up to which what holds between positions is measured, and not only bounded."""
 _PAIRS = 20_000
 _DIGITS = 3
+_PAIRED = ("secrets", "places", "cells")
 _WHO = {"every point": "points", "cells": "positions", "places": "places"}
 _APART: dict[Course, str] = {
     "straight": "apart", "great circle": "apart", "flat": "apart on the flat map",
@@ -78,6 +79,8 @@ class Promise(Shown):
     """The largest log ratio of two positions at distance 0, measured; None where it was not."""
     violated: float | None = None
     """Share of pairs of positions whose log ratio exceeds ε times their distance, measured."""
+    pairs: Pairs = "all"
+    """Of what the first sentence holds."""
 
     @property
     def unit(self) -> str:
@@ -135,7 +138,8 @@ class Promise(Shown):
     def brief(self) -> str:
         """The promise in a few words: ε with its unit, in odds, and of several reports."""
         if self.epsilon is None:
-            return _BRIEF.get(self.scope, "no promise")
+            some = self.pairs != "all" and self.scope in _PAIRED
+            return _BRIEF.get(self.scope, "no promise") + " of the pairs stated" * some
         where = {"every point": "at every point", "cells": "between centres of cells",
                  "places": "between places"}.get(self.scope, "between secrets")  # fmt: skip
         named = self.measure is not None and self.measure.name != "hamming"
@@ -216,12 +220,13 @@ def promise_of(problem: Problem, mechanism: Mechanism | None = None) -> Promise:
         for_use = ", ".join(dict.fromkeys(own.title for own in stated))
         why = f"what is stated is for use ({for_use})" if stated else "no constraint is stated"
         return Promise("use", f"No privacy is promised: {why}.")
-    first = next((own for own in kept if _is_metric(own.promised)), kept[0])
+    first = min(kept, key=lambda o: (not _is_metric(o.promised), o.promised.scope == "unknown"))
     others = (_sentence(own, problem.secrets) for own in kept if own is not first)
     promise = _first(problem, first, mechanism)
     return replace(
         promise,
         sentence=" ".join([promise.sentence, *others]),
+        pairs=first.promised.pairs,
         repeats=repeats_words(kept, promise.scope),
         sticky=sticky_words(kept),
     )
@@ -263,7 +268,7 @@ def _sentence(stated: Stated, secrets: Domain) -> str:
     said = f"{said[:1].upper()}{said[1:]}"
     if promised.pairs in ("near", "reached"):
         return f"{said}, between the secrets that thresholds keep."
-    if promised.scope not in ("secrets", "places", "cells"):
+    if promised.scope not in _PAIRED:
         return f"{said}."
     taken = "; a position counts as the secret that it is taken to"
     return f"{said}, between the secrets{'' if secrets.points is None else taken}."

@@ -24,8 +24,7 @@ _BITS = 448
 _ROOT = 64
 _POWER_BITS = 100_000
 _MANY, _SORTED = 100_000, 3_000_000
-"""Exponents that ball arithmetic would take a second for, and those that are not searched for
-equal ones either."""
+"""Exponents that ball arithmetic takes a second for; those that no equal ones are sought among."""
 _AT_A_TIME = 2**18
 
 
@@ -76,8 +75,7 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
 
 
 def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
-    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``rounding``), some
-    entries at a time: each operation makes an array."""
+    """``exp_range`` by operations that IEEE arithmetic rounds correctly, a part at a time."""
     low, high = np.empty(distance.shape), np.empty(distance.shape)
     given = np.ascontiguousarray(distance).ravel()
     for own in slices(given.size, 1, _AT_A_TIME):

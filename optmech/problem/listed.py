@@ -3,7 +3,7 @@ and log ratios, which are mostly absent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -193,14 +193,20 @@ def _tuple(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 def chosen(given: Any, labels: Sequence[Any], where: str) -> Bools:
     """Which labels are meant by a list of some of them, or by truth values for all."""
-    array = np.asarray(given)
-    if array.dtype == bool and array.shape == (len(labels),):
-        return array
     out, place = np.zeros(len(labels), dtype=bool), {label: k for k, label in enumerate(labels)}
+    # True and 1 are equal, and not the same label
+    if any(isinstance(one, bool) for one in given) and not any(isinstance(o, bool) for o in labels):
+        if len(given) == len(labels) and all(isinstance(one, bool) for one in given):
+            return np.array(given)
+        raise ProblemError(
+            f"truth values are one for each of {len(labels)} observables",
+            where=where, remedy="Give so many, or labels",
+        )  # fmt: skip
     for k, label in enumerate(given):
-        if label not in place:
+        if not isinstance(label, Hashable) or label not in place or out[place[label]]:
             raise ProblemError(
-                f"{label!r} is no observable", where=f"{where}[{k}]", remedy="Name those there are"
-            )
+                f"{label!r} is no observable, or named twice", where=f"{where}[{k}]",
+                remedy="Name each of those there are once",
+            )  # fmt: skip
         out[place[label]] = True
     return out

@@ -81,11 +81,6 @@ def unit_of_promise(problem: Problem, index: int, quantity: str) -> str:
     return f"per {unit}" if quantity == "epsilon" else unit
 
 
-def increase_words(share: float) -> str:
-    """By how much a loss is above or below another."""
-    return f"{100 * abs(share):.2g} % {'below' if share < 0 else 'above'}"
-
-
 def after(unit: str) -> str:
     """A unit behind a number; empty where there is none."""
     return f" {unit}" if unit else ""

@@ -175,6 +175,10 @@ class Domain(SameFields, ReadOnly):
         >>> om.Domain.product(["<30", ">=30"], ["cook", "nurse"]).labels
         (('<30', 'cook'), ('<30', 'nurse'), ('>=30', 'cook'), ('>=30', 'nurse'))
         """
+        if wrong := [k for k, part in enumerate(parts) if not isinstance(part, Iterable | Domain)]:
+            raise ProblemError(
+                "is no list of labels", where=f"parts[{wrong[0]}]", remedy="Give one"
+            )
         listed = [tuple(getattr(part, "labels", part)) for part in parts]
         count = math.prod(map(len, listed))
         memory.require(

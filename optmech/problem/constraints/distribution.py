@@ -66,6 +66,8 @@ Scale = tuple[float, ...] | Literal["W_inf", "W_1"]
 
 def as_mixtures(value: Sequence[Prior | ArrayLike]) -> tuple[Floats, ...]:
     """Distributions over the secrets, normalised."""
+    if isinstance(value, Prior) or not isinstance(value, Iterable):
+        raise ProblemError("is no list of distributions", remedy="Give a list, [home], also of one")
     rows: list[Any] = [getattr(row, "weights", row) for row in value]
     out = tuple(normalised(weights(row, f"[{k}]")) for k, row in enumerate(rows))
     if not out:

@@ -3,7 +3,7 @@ between secrets or mixtures of them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -62,8 +62,8 @@ def as_limits(value: Number | Sequence[Number]) -> tuple[Exact, ...]:
 
 def as_reports(value: Sequence[Hashable]) -> tuple[Hashable, ...]:
     """Labels of observables, or a truth value for each."""
-    listed = value.tolist() if hasattr(value, "tolist") else list(value)
-    if isinstance(value, str) or not listed:
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, str) or not isinstance(listed, Iterable) or not (listed := list(listed)):
         raise ProblemError("is no list of labels", remedy="Name the reports where it holds")
     return tuple(listed)
 

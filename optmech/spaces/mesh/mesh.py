@@ -479,8 +479,7 @@ class Mesh(SameFields, ReadOnly):
         return finite_array(coordinate_rows(points, 2), where="points")
 
     def inside(self, point: Any, k: int | None = None) -> tuple[int, tuple[int, ...]]:
-        """``locate_exactly`` of a point, of those given that of number ``k``; ProblemError where it
-        lies outside."""
+        """``locate_exactly`` of a point, number ``k`` of those given; ProblemError outside."""
         found = self.locate_exactly(point)
         if found is None:
             outside, remedy = self._outside

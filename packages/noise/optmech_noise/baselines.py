@@ -10,13 +10,13 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.bisection import least_whole, reached
+from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech_noise.additive.loss import NoiseLoss
+from optmech_noise.additive.loss import NoiseLoss, least_whole
 from optmech_noise.proposals import excess, mirrored
 from optmech_noise.session import require_range
 

@@ -59,9 +59,9 @@ def run(args: Namespace) -> Answer:
             "is for files of the whole earth", where="--cell", remedy="Add --earth EPSILON"
         )
     from optmech.designs.design import Design
-    from optmech.show.words import increase_words
     from optmech.spaces.mesh.mechanism import MeshMechanism
     from optmech_devices.packed.make import pack
+    from optmech_devices.packed.sentences import increase_words
 
     packed = pack(
         Design.load(args.design),

@@ -158,6 +158,11 @@ _NAMES = re.compile(r"\{(\??)(\w+)\}")
 _DIGITS, _SURE = 6, 1e-12
 
 
+def increase_words(share: float) -> str:
+    """By how much a loss is above or below another."""
+    return f"{100 * abs(share):.2g} % {'below' if share < 0 else 'above'}"
+
+
 def form_of(places: Domain | Mesh | None) -> Form:
     """Where a mechanism of these places, or at every point of a mesh, reports from; None stands
     for the earth."""
@@ -346,7 +351,7 @@ def promise_of(
     stated = [_stated(k, clause) for k, clause in enumerate(kept)]
     said = [f"{one.title[:1].upper()}{one.title[1:]}: {one.words}." for one in stated]
     if first is None or first.epsilon is None or first.measure is None:
-        found = Promise(kept[0].scope, " ".join(said))
+        found = Promise(kept[0].scope, " ".join(said), pairs=kept[0].pairs)
     else:
         rate = (
             first.epsilon,

@@ -131,7 +131,14 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
                 "table counts them, and a page like this one can be made of it.",
             ],
         ),
-        ("What is not promised", [*_open(promise.scope, promise.measure is not None), *_ALWAYS]),
+        (
+            "What is not promised",
+            [
+                *([] if promise.pairs == "all" else [_STATED]),
+                *_open(promise.scope, promise.measure is not None),
+                *_ALWAYS,
+            ],
+        ),
         ("How it was checked", [checked]),
         ("Where law has words for it", _law(promise.scope)),
     ]
@@ -270,6 +277,10 @@ _NEAR = (
 )
 
 
+_STATED = (
+    "The promise is of the pairs that are stated, and of no others: between others a report may "
+    "tell everything."
+)
 _POSITIONS = ("every point", "cells", "places")
 """Scopes of promises between positions."""
 

@@ -9,6 +9,7 @@ and is looked at up to a million places out for whether it does.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -36,6 +37,14 @@ FARTHEST = 2**20
 _SLACK = Fraction(1, 10**9)
 """By how much continuations of a function are wider than its last steps, relatively."""
 _ROUNDING = Fraction(1, 10**13)
+
+
+def least_whole(holds: Callable[[int], bool], high: int) -> int:
+    """The least whole number from which on a claim holds, sought from up to ``high`` on."""
+    low = -1
+    while not holds(high):
+        low, high = high, 2 * high
+    return bisect_left(range(high), True, low + 1, key=holds)
 
 
 def require_width(loss: object, width: object) -> None:

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from optmech.base.arrays import Ints
-from optmech.base.bisection import least_whole
 from optmech.certificate.check import Check
 from optmech.certificate.proved import ProvedLoss
 from optmech.errors import ProblemError, VerificationError
@@ -19,7 +18,7 @@ from optmech.exact.number import Exact, Number, log_of_fraction
 from optmech.reading.sealed import NOISE
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.law import Law
-from optmech_noise.additive.loss import NoiseLoss
+from optmech_noise.additive.loss import NoiseLoss, least_whole
 from optmech_noise.additive.real_loss import Cells
 
 if TYPE_CHECKING:
