@@ -48,6 +48,14 @@ def test_against_whom_and_what_follows_from_the_promise(
     assert ("A person whose place" in text) is far
 
 
+def test_pairs_that_are_not_stated_are_named_as_open(tmp_path: Path) -> None:
+    """By a distance that is infinite between all of three secrets nothing is promised."""
+    free = np.where(np.eye(3) > 0, 0.0, np.inf)
+    for stated, is_open in ((om.MetricPrivacy(1, free), True), (om.MetricPrivacy(1, H), False)):
+        problem = om.Problem(om.Prior.uniform(NAMES), H, constraints=[stated])
+        assert ("and of no others" in said(problem, tmp_path)) == is_open
+
+
 def test_nobody_is_protected_by_what_is_for_use(tmp_path: Path) -> None:
     problem = om.Problem(om.Prior.uniform(LINE), E, constraints=[om.LossBound(1)])
     text = said(problem, tmp_path)
