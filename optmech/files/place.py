@@ -95,9 +95,9 @@ class Place:
             bad = np.flatnonzero(~((numbers >= 0) & (infinite | np.isfinite(numbers))))
             if len(bad):
                 raise ProblemError(
-                    f"the entry at [{i}][{bad[0]}] is no finite number >= 0",
+                    f"the entry at [{i}][{bad[0]}] is no {'' if infinite else 'finite '}number >= 0",
                     where=place,
-                    remedy="Give finite numbers >= 0",
+                    remedy=f"Give {'' if infinite else 'finite '}numbers >= 0",
                 )
         if not rows:
             raise ProblemError("is empty", where=place, remedy="Give rows of numbers")

@@ -136,8 +136,8 @@ BAD = [
     ({"loss": {"matrix": [[1]], "power": 2}}, "loss", "power need a distance"),
     (
         {"loss": {"distance": {"kind": "matrix", "values": [[0, float("nan")]]}}},
-        "loss.distance.values[0][1]",
-        "nan is not finite",
+        "loss.distance.values",
+        "the entry at [0][1] is no number >= 0",
     ),
     ({"observables": {"kind": "coarser", "rows": 0, "columns": 1}}, "observables.rows", "range"),
     (

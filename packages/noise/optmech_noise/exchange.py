@@ -54,7 +54,7 @@ def noise_to_opendp(
     >>> type(measurement(41)).__name__
     'int'
     >>> padding = om.noise.optimal(1, "1/1000", support=(0, None))
-    >>> print(om.exchange.noise_to_opendp(padding).map(1))
+    >>> print(tuple(round(number, 6) for number in om.exchange.noise_to_opendp(padding).map(1)))
     (1.0, 0.001)
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")

@@ -189,7 +189,13 @@ class Law(Tailed):
 
     def shifts(self, most: int) -> list[int]:
         """Those up to a size that may reveal the most, the largest last: only that where the law
-        falls from the centre."""
+        falls from the centre.
+
+        Examples
+        --------
+        >>> om.noise.optimal(epsilon="ln 2", gap=1e-3).law.shifts(3)
+        [3]
+        """
         return [most] if self.falls else list(range(1, most + 1))
 
     @cached_property

@@ -56,6 +56,8 @@ class RadialLaw(Shown):
     2 2 5/4 9/8
     >>> print(f"{law.density(2, 0.5):.4f} {law.density(2, 1.5):.4f}")  # over that of a unit disc
     0.6250 0.1250
+    >>> print([height / 2**193 for height in law.heights(2)])  # the same, in whole numbers
+    [0.625, 0.125]
     """
 
     bits: int

@@ -137,6 +137,8 @@ class ShapedNoise(CurveNoise):
     0.001
     >>> print(float(padding.at(1)) <= 1e-3, padding.sample(seed=1) >= 0)
     True True
+    >>> print(padding.law.shifts(2), padding.largest(om.noise.optimal(1).epsilon, 1) <= 1e-3)
+    [-1, 1, -2, 2] True
     >>> padding.require_private() is padding, padding.drawn(3, seed=1).shape
     (True, (3,))
     """

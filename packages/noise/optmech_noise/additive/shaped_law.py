@@ -85,7 +85,13 @@ class ShapedLaw(Shown):
         return self.low == -self.high and self.masses == self.masses[::-1]
 
     def shifts(self, most: int) -> list[int]:
-        """Those up to a size that may reveal different things, the largest last."""
+        """Those up to a size that may reveal different things, the largest last.
+
+        Examples
+        --------
+        >>> om.noise.optimal(1, "1/1000", support=(0, None)).law.shifts(2)
+        [-1, 1, -2, 2]
+        """
         sides = (1,) if self.is_even else (-1, 1)
         return [side * s for s in range(1, most + 1) for side in sides]
 
