@@ -110,6 +110,8 @@ class Places:
         self.shown = printable(self.unit) or "unit of distance"
         radius = wanted.radius
         self.radius = rounded(self.reach()) if radius is None else positive(radius, "radius")
+        if self.radius < 1e-200:
+            raise ProblemError("is too small", where="radius", remedy="Give 1e-200 or more")
 
     def bounds(self) -> Floats:
         """(x0, y0, x1, y1) around the points, or those that are asked for."""

@@ -811,3 +811,15 @@ def test_degrees_are_named_where_no_unit_is_known(
     assert init("west.csv", *options) == 2
     said = errors(capsys)
     assert "--degrees, --unit m or --unit km" in said
+
+
+def test_a_radius_that_is_too_small_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ε is ln 2 over it, which is beyond the floats at 1e-320."""
+    (folder / "d.csv").write_text("x,y\n1,2\n3,4\n5,9\n", encoding="utf-8")
+    for radius in ("1e-320", "5e-324", "1e-201"):
+        argv = ["init", str(folder / "d.csv"), "--x", "x", "--y", "y", "--radius", radius]
+        assert main([*argv, "-o", str(folder / "p.toml")]) == 2
+        assert "--radius: is too small" in capsys.readouterr().err
+        assert not (folder / "p.toml").exists()
