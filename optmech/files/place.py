@@ -95,7 +95,7 @@ class Place:
             bad = np.flatnonzero(~((numbers >= 0) & (infinite | np.isfinite(numbers))))
             if len(bad):
                 raise ProblemError(
-                    f"the entry at [{i}][{bad[0]}] is no {'' if infinite else 'finite '}number >= 0",
+                    f"the entry at [{i}][{bad[0]}] is no {'finite ' * (not infinite)}number >= 0",
                     where=place,
                     remedy=f"Give {'' if infinite else 'finite '}numbers >= 0",
                 )
