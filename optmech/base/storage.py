@@ -56,6 +56,14 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         write(content)
 
 
+def _heard(path: str, flags: int) -> int:
+    """Opens for writing; a pipe where somebody reads it, instead of waiting for ever."""
+    descriptor = os.open(path, flags | (unblocked := getattr(os, "O_NONBLOCK", 0)))
+    if unblocked:
+        os.set_blocking(descriptor, True)
+    return descriptor
+
+
 @contextmanager
 def written_in_parts(path: str | Path) -> Iterator[Write]:
     """A function that takes the parts of a file, in order.
@@ -72,7 +80,7 @@ def written_in_parts(path: str | Path) -> Iterator[Write]:
     with writing(path):
         target, found = Path(os.path.realpath(path)), status_of(path)
     if found is not None and not stat.S_ISREG(found.st_mode):
-        with writing(path), open(path, "wb", buffering=0) as device:
+        with writing(path), open(path, "wb", buffering=0, opener=_heard) as device:
             yield _telling(path, partial(write_all, device.fileno()))
     elif os.access(target.parent, os.W_OK):
         beside = target.parent / f".{target.name[:100]}.{secrets.token_hex(6)}"

@@ -209,12 +209,6 @@ def _exactly(end: Any) -> Fraction:
     return Fraction(mantissa << exponent) if exponent > 0 else Fraction(mantissa, 1 << -exponent)
 
 
-def floor_of(end: Any) -> int:
-    """The largest whole number that is not above an end of a ball."""
-    mantissa, exponent = map(int, end.man_exp())
-    return mantissa << exponent if exponent > 0 else mantissa >> -exponent
-
-
 def _root(value: Fraction, q: int) -> Fraction | None:
     if q == 1:
         return value

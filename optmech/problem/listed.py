@@ -194,14 +194,12 @@ def _tuple(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
 def chosen(given: Any, labels: Sequence[Any], where: str) -> Bools:
     """Which labels are meant by a list of some of them, or by truth values for all."""
     out, place = np.zeros(len(labels), dtype=bool), {label: k for k, label in enumerate(labels)}
-    # True and 1 are equal, and not the same label
-    if any(isinstance(one, bool) for one in given) and not any(isinstance(o, bool) for o in labels):
-        if len(given) == len(labels) and all(isinstance(one, bool) for one in given):
+    truths = [isinstance(one, bool) for one in given]  # True equals 1, and is no label 1
+    if any(truths) and not any(isinstance(label, bool) for label in labels):
+        if all(truths) and len(truths) == len(labels):
             return np.array(given)
-        raise ProblemError(
-            f"truth values are one for each of {len(labels)} observables",
-            where=where, remedy="Give so many, or labels",
-        )  # fmt: skip
+        many = f"{len(labels)} truth values or labels"
+        raise ProblemError("are neither one nor the other", where=where, remedy=f"Give {many}")
     for k, label in enumerate(given):
         if not isinstance(label, Hashable) or label not in place or out[place[label]]:
             raise ProblemError(

@@ -373,3 +373,20 @@ def test_inputs_are_no_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["solve", "metric", "--profile", str(profile), "-o", str(profile)]) == 2
     assert "is an input file" in capsys.readouterr().err
     assert profile.read_text(encoding="utf-8") == 'engine = "highs"\n'
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_that_nobody_reads_is_refused_and_one_that_is_read_is_written(
+    tmp_path: Path,
+) -> None:
+    """Opening it would wait for a reader for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ProblemError, match="cannot be written"):
+        write_atomically(pipe, b"lost")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomically(pipe, b"heard")
+        assert os.read(reader, 100) == b"heard"
+    finally:
+        os.close(reader)

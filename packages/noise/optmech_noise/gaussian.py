@@ -13,8 +13,9 @@ from typing import NamedTuple
 import flint
 
 from optmech.errors import TooLargeError
-from optmech.exact.exponentials import bracket, floor_of
+from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
+from optmech_noise.additive.bound import floor_of
 from optmech_noise.additive.law import MOST_ENTRIES, Law
 from optmech_noise.baselines import gaussian_scale
 
