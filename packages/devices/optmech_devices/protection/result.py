@@ -110,13 +110,14 @@ class PersonPromise:
         }
 
 
+ONCE = "a place repeats its report, which counts once"
+"""How the words on what repeats begin, where a key repeats reports."""
+
+
 def persons_of(spending: Spending, promise: Promise | None) -> PersonPromise:
     """What was counted, under what a draw promises."""
     day = spending.worst_day
-    if spending.sticky:
-        repeats = "a place repeats its report, which counts once"
-    else:
-        repeats = "every report is fresh, and counts"
+    repeats = ONCE if spending.sticky else "every report is fresh, and counts"
     if spending.repeated:
         repeats += f"; {spending.repeated:,} rows beyond the budget repeat the report before them"
     return PersonPromise(

@@ -22,6 +22,7 @@ from optmech.designs.promise import MOST, length_words, times
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.spaces.domain import great_circle
+from optmech_devices.protection.result import ONCE
 
 Section = tuple[str, list[str]]
 _WIDTH, _LINES = 92, 62
@@ -146,7 +147,7 @@ def _of_mechanism(promise: Any, guess: str, size: str, checked: str) -> list[Sec
 
 def _of_table(found: Mapping[str, Any]) -> list[Section]:
     person, budget = found["person"], found["person"].get("budget", {})
-    sticky, repeated = person["repeats"].startswith(_REPEATS), person["repeated"]
+    sticky, repeated = person["repeats"].startswith(ONCE), person["repeated"]
     alone = person["by"] is None and person["persons"] > 1
     one = [found["promise"]] if found.get("promise") else []
     if found.get("odds"):
@@ -165,29 +166,14 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
         )
     limits = [
         _budget(budget, person["unit"], "row" if alone else "person"),
-        *([f"{_REPEATS}."] if sticky else []),
+        *([f"{ONCE}."] if sticky else []),
     ]
-    own = found["rows"] - person["left_out"] - repeated
-    unlike = (
-        f"Only {own:,} of {found['rows']:,} rows have a report of their own place. Then a person's "
-        f"budget was spent: {repeated:,} rows repeat the person's report before, and say nothing "
-        "of where anybody was at that row. Do not use them as positions: a row may show a city "
-        "where the person was not, and a point that stands often may be one row repeated. The "
-        "first rows of each person, in the order of the data, have reports of their own: where "
-        "rows follow closely in time these are many looks at one place, and where they are in the "
-        "order of time that tells when they were, also where times are cut."
-    )
-    if person["by"] is None:
-        unlike += (
-            " Where rows were sorted by person they are all of the first, who bears the whole "
-            "promise below: name the column that says whose a row is (--per)."
-        )
     counts = (
         f"{found['rows']:,} rows were read, {person['left_out']:,} left out, "
         f"{found['moved']:,} taken to the nearest place of a report."
     )
     return [
-        *([("Before anybody uses the table", [unlike])] if repeated else []),
+        *([("Before anybody uses the table", [_copies(found)])] if repeated else []),
         ("Who is protected, and against whom", _who(found.get("scope", "places"), *_people(found))),
         ("What one report promises", one or ["Nothing is stated of one report."]),
         ("What all reports of a person promise", [*together, *limits]),
@@ -213,6 +199,27 @@ def _of_table(found: Mapping[str, Any]) -> list[Section]:
     ]
 
 
+def _copies(found: Mapping[str, Any]) -> str:
+    """Which rows have reports of their own, where others repeat one."""
+    person, repeated = found["person"], found["person"]["repeated"]
+    own = found["rows"] - person["left_out"] - repeated
+    said = (
+        f"Only {own:,} of {found['rows']:,} rows have a report of their own place. Then a person's "
+        f"budget was spent: {repeated:,} rows repeat the person's report before, and say nothing "
+        "of where anybody was at that row. Do not use them as positions: a row may show a city "
+        "where the person was not, and a point that stands often may be one row repeated. The "
+        "first rows of each person, in the order of the data, have reports of their own: where "
+        "rows follow closely in time these are many looks at one place, and where they are in the "
+        "order of time that tells when they were, also where times are cut."
+    )
+    if person["by"] is None:
+        said += (
+            " Where rows were sorted by person they are all of the first, who bears the whole "
+            "promise below: name the column that says whose a row is (--per)."
+        )
+    return said
+
+
 def _people(found: Mapping[str, Any]) -> tuple[str, bool]:
     """Of whom a table is, and whether reports repeat by a key."""
     person = found["person"]
@@ -232,7 +239,7 @@ def _people(found: Mapping[str, Any]) -> tuple[str, bool]:
             "Whoever has n rows has n times the draws, and odds n times multiplied."
         )
     hidden = "How far places are hidden, the odds below say. That a person is there is not hidden."
-    return f"{people} {hidden}", person["repeats"].startswith(_REPEATS)
+    return f"{people} {hidden}", person["repeats"].startswith(ONCE)
 
 
 def _columns(found: Mapping[str, Any]) -> Iterator[str]:
@@ -261,7 +268,6 @@ def _columns(found: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-_REPEATS = "a place repeats its report, which counts once"
 _ALIKE = (
     "Rows that repeat a person's report stand on one point. So many rows on a point may be of one "
     "person, and tell how many rows that person has; where few points are reported at all, many "
