@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         attacks as attacks,
         distributional as distributional,
         divergences as divergences,
-        estimate as estimate,
         guarantees as guarantees,
         leakage as leakage,
         measures as measures,

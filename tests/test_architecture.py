@@ -47,10 +47,12 @@ TAKEN = {
         show.plots.drawing spaces.arguments spaces.domain spaces.prior
     """,
     "optmech_surveys": """
-        analysis.surveys base.arrays base.names base.read_only base.shown cli.output designs.design
-        errors exact.arguments exact.number files.load lp.inequalities mechanisms.discrete
-        mechanisms.planar pipeline.solve problem repair spaces.arguments spaces.domain
-        spaces.mechanism spaces.prior
+        analysis.counts analysis.leakage.vulnerability analysis.measures analysis.surveys
+        base.arrays base.names base.read_only base.shown base.simplex base.storage cli.inputs
+        cli.output designs.design errors exact.arguments exact.number exact.numerators
+        exact.rounding files.load lp.inequalities mechanisms.discrete mechanisms.planar
+        pipeline.solve problem repair show.plots.drawing spaces.arguments spaces.domain
+        spaces.labels spaces.mechanism spaces.prior spaces.rationals
     """,
     "optmech_sweeps": """
         analysis.attacks analysis.leakage analysis.measures base.arrays base.lock
@@ -174,8 +176,8 @@ def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
     # a house that one can remember: goals are 60,000 lines in 280 modules. Designs for statistics,
     # constraints of an own making and labels of tables have added 5,700 in 24 to 61,250 in 280
     sources = [path.read_text(encoding="utf-8") for path in HOUSE.rglob("*.py")]
-    assert sum(len(text.splitlines()) for text in sources) <= 67_000
-    assert len(sources) <= 303
+    assert sum(len(text.splitlines()) for text in sources) <= 66_700
+    assert len(sources) <= 301
     assert len(order) <= 20
     assert nx.dag_longest_path_length(rooms) < 13
 

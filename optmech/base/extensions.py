@@ -46,7 +46,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         COMMANDS: ("noise",),
         CODECS: ("optmech-noise/1",),
     },
-    "optmech-surveys": {NAMES: ("surveys",), COMMANDS: ("plan-survey",)},
+    "optmech-surveys": {NAMES: ("estimate", "surveys"), COMMANDS: ("estimate", "plan-survey")},
     "optmech-sweeps": {
         NAMES: (
             "Comparison",

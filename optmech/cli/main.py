@@ -29,7 +29,6 @@ COMMANDS = (
     "check",
     "attack",
     "measure",
-    "estimate",
     "sample",
     "report",
     "export",

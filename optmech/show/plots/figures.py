@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.analysis.measures import distortion, posterior
-from optmech.base.arrays import Floats
 from optmech.designs.sentences import figures_words, nearness
 from optmech.errors import ProblemError
 from optmech.exact.number import from_below
@@ -39,7 +38,6 @@ from optmech.show.plots.drawing import (
     telling_secrets,
 )
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -260,19 +258,6 @@ def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | No
     for name in "abc"[len(chosen) :]:
         axes[name].set_axis_off()
     figure.suptitle(_caption(design), fontsize=10)
-    save(figure, path)
-
-
-def estimate_picture(secrets: Domain, values: Floats, errors: Floats, path: str | Path) -> None:
-    """Draw estimated shares, those below 0 as 0, beside their standard errors on the same scale."""
-    require_matplotlib(path)
-    figure, panels = new_panels(2, 5.5, 4.5)
-    top = max(float(values.max()), float(errors.max()))
-    for axes, own, title in (
-        (panels[0], values, "estimated share, without bias"),
-        (panels[1], errors, "its standard error"),
-    ):
-        draw_values(axes, secrets, np.maximum(own, 0.0), title, top, linear=True, what="share")
     save(figure, path)
 
 

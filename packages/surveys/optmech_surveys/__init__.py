@@ -1,5 +1,5 @@
-"""Surveys with private reports: how many people, and which mechanism. Every name is imported on
-first use.
+"""Surveys with private reports: how many people, which mechanism, and what the reports say. Every
+name is imported on first use.
 """
 
 from __future__ import annotations

@@ -38,12 +38,12 @@ def run(args: Namespace) -> Answer:
     """Always 0: estimates are reported, not judged."""
     import numpy as np
 
-    from optmech.analysis import estimate
     from optmech.analysis.counts import read_counts
     from optmech.base.storage import csv_bytes, write_atomically
     from optmech.errors import ProblemError
     from optmech.exact.number import float_of
     from optmech.spaces.labels import label_text
+    from optmech_surveys import estimate
 
     require_seed(args.seed)
     gap = float_of(args.gap, "--gap", positive=True)
@@ -101,7 +101,7 @@ def run(args: Namespace) -> Answer:
         title = name if isinstance(name, str) else "row"
         grid.append(Grid([title, *own[0]], shown, right=range(1, len(own[0]) + 1)))
     if args.picture is not None:
-        from optmech.show.plots.figures import estimate_picture
+        from optmech_surveys.picture import estimate_picture
 
         if flat is None:
             raise ProblemError("there is no unbiased estimate to draw", where="--picture")

@@ -1,0 +1,1 @@
+"""The commands ``optmech estimate`` and ``plan-survey``."""
