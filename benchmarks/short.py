@@ -52,7 +52,7 @@ def _of_data(arguments: str, figure: str, pattern: str, needs: str = "") -> Shor
 SCRIPTS = {
     "approximations.py": _of_data(
         "--grid small --users 1", "loss / optimum of a 1.05-spanner",
-        rf"spanner \| 1\.05 \|[^|]*\|[^|]*\| {NUMBER}",
+        rf"spanner \| 1\.05(?: \|[^|]*){{3}}\| {NUMBER}",
     ),
     "blocks_apart.py": _of_data("profile 60", "gap", rf'"gap": {NUMBER}'),
     "certificates.py": Short(

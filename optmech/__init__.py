@@ -57,7 +57,6 @@ if TYPE_CHECKING:
         distributional as distributional,
         divergences as divergences,
         guarantees as guarantees,
-        leakage as leakage,
         measures as measures,
     )
     from optmech.base.version import __version__ as __version__

@@ -38,6 +38,14 @@ TAKEN = {
         spaces.mesh.network spaces.mesh.triangulation spaces.observables spaces.sphere
         spaces.tables
     """,
+    "optmech_leakage": """
+        analysis.measures analysis.repetition analysis.vulnerability base.arrays base.highs
+        base.labels base.names base.read_only base.shown base.simplex cli.commands.solve cli.inputs
+        cli.output designs.file errors exact.arguments exact.number exact.numerators
+        exact.ratios.generators exact.rounding pipeline.redesign problem problem.attack
+        reading.sealed show.plots spaces.arguments spaces.distances spaces.domain spaces.mechanism
+        spaces.prior spaces.rationals
+    """,
     "optmech_noise": """
         base.arrays base.bisection base.highs base.machine base.names base.numerals base.read_only
         base.shown base.storage certificate.check certificate.objective certificate.proved
@@ -47,25 +55,23 @@ TAKEN = {
         show.plots.drawing spaces.arguments spaces.domain spaces.prior
     """,
     "optmech_surveys": """
-        analysis.counts analysis.leakage.vulnerability analysis.measures analysis.surveys
-        base.arrays base.names base.read_only base.shown base.simplex base.storage cli.inputs
-        cli.output designs.design errors exact.arguments exact.number exact.numerators
-        exact.rounding files.load lp.inequalities mechanisms.discrete mechanisms.planar
-        pipeline.solve problem repair show.plots.drawing spaces.arguments spaces.domain
-        spaces.labels spaces.mechanism spaces.prior spaces.rationals
+        analysis.counts analysis.measures analysis.surveys analysis.vulnerability base.arrays
+        base.names base.read_only base.shown base.simplex base.storage cli.inputs cli.output
+        designs.design errors exact.arguments exact.number exact.numerators exact.rounding
+        files.load lp.inequalities mechanisms.discrete mechanisms.planar pipeline.solve problem
+        repair show.plots.drawing spaces.arguments spaces.domain spaces.labels spaces.mechanism
+        spaces.prior spaces.rationals
     """,
     "optmech_sweeps": """
-        analysis.attacks analysis.leakage analysis.measures base.arrays base.lock
-        base.machine base.names base.read_only base.shown base.storage cli.inputs
-        cli.output designs.design designs.encoding designs.facts
-        designs.promise designs.sentences errors exact.arguments exact.number
-        exchange.matrices files files.gallery files.load files.validate mechanisms.discrete
-        mechanisms.planar mechanisms.tupling pipeline.profiles pipeline.search
-        pipeline.session pipeline.solve problem problem.attack problem.segments
-        reading.bounded reading.columns reading.data reading.errors reading.sealed
-        reading.sections reading.source show.description show.figures show.leaks show.plots
-        spaces.arguments spaces.distances spaces.domain spaces.labels spaces.mechanism
-        spaces.prior
+        analysis.attacks analysis.measures base.arrays base.lock base.machine base.names
+        base.read_only base.shown base.storage cli.inputs cli.output designs.design
+        designs.encoding designs.facts designs.promise designs.sentences errors exact.arguments
+        exact.number exchange.matrices files files.gallery files.load files.validate
+        mechanisms.discrete mechanisms.planar mechanisms.tupling pipeline.profiles pipeline.search
+        pipeline.session pipeline.solve problem problem.attack problem.segments reading.bounded
+        reading.columns reading.data reading.errors reading.sealed reading.sections reading.source
+        show.description show.figures spaces.arguments spaces.distances spaces.domain spaces.labels
+        spaces.mechanism spaces.prior
     """,
     "optmech_traces": """
         base.arrays base.bisection base.conic base.labels base.names base.numerals base.read_only

@@ -35,6 +35,11 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         FILES: ("ledger", "packed"),
         MEASURES: ("averaging", "crossings"),
     },
+    "optmech-leakage": {
+        NAMES: ("leakage",),
+        COMMANDS: ("compare", "redesign"),
+        MEASURES: ("leakage",),
+    },
     "optmech-noise": {
         NAMES: (
             "noise",
@@ -60,7 +65,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
             "mechanisms.snapped",
             "sweep",
         ),
-        COMMANDS: ("compare", "compare-coarsening", "mechanism", "sweep"),
+        COMMANDS: ("compare-coarsening", "mechanism", "sweep"),
         FILES: ("run",),
     },
     "optmech-traces": {NAMES: ("traces",), COMMANDS: ("trace",), TASKS: ("trace",)},

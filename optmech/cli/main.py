@@ -24,7 +24,6 @@ COMMANDS = (
     "init",
     "plan",
     "solve",
-    "redesign",
     "show",
     "check",
     "attack",

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from optmech.analysis.leakage.repetition import delta_of_curve
 from optmech.analysis.measures import weights_over
+from optmech.analysis.repetition import delta_of_curve
 from optmech.base.arrays import Floats, finite_array, slices, sums_from
 from optmech.base.bisection import bisected
 from optmech.base.read_only import record

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_leakage import composition
 
 import optmech as om
-from optmech.analysis.leakage import composition
 from optmech.cli.main import main
 from optmech.exact.numerators import Numerators
 

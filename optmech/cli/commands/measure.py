@@ -18,12 +18,11 @@ from optmech.cli.output import (
     plain_figures,
     promises,
 )
-from optmech.errors import ProblemError, inside
+from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
     from optmech.problem import Problem
-    from optmech.show.leaks import Found
     from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
 
@@ -39,8 +38,6 @@ ARGUMENTS = {
     ),
     "--epsilon E": 'report the least δ at this ε (a number, or "ln 3")',
     "--delta D": "report the least ε at this δ",
-    "--leakage": "also report what a report leaks: vulnerabilities, leakage, capacities",
-    "--reports K:int": "with --leakage: also what K independent reports about one secret leak",
     "--everywhere": (
         "also report what the cells of a grid or of regions promise between their centres, "
         "for fixes that are snapped to the cell that holds them: the slack, the step across an "
@@ -60,12 +57,16 @@ def run(args: Namespace) -> Answer:
     from optmech.exact.number import float_of, parse_exact
     from optmech.problem.attack import choose_distance
     from optmech.show.figures import measure_constraints
-    from optmech.show.leaks import measured_leakage, measured_repetition
     from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
-    _require_used(args)
+    if args.within is not None and not args.everywhere:
+        raise ProblemError(
+            "counts with --everywhere only",
+            where="--within",
+            remedy="Give --everywhere as well",
+        )
     problem, m = read_input(args)
     further = {name: each.measured(args, problem, m) for name, each in _FURTHER.items()}
     between = None
@@ -89,13 +90,6 @@ def run(args: Namespace) -> Answer:
     values: dict[str, Any] = {"distance": name, "constraints": [row.plain() for row in kept]}
     values |= plain_figures(found)
     shown: list[Piece] = [figures(found)]
-    if args.leakage:
-        leaked = measured_leakage(problem, m)
-        if args.reports is not None:
-            with inside("--reports"):
-                leaked |= measured_repetition(problem, m, args.reports, (name, distance))
-        values["leakage"] = plain_figures(leaked)
-        shown += [Title("Leakage"), figures(leaked)]
     shown += promises("constraint", kept)
     if between:
         values["everywhere"], rows = _between(between, rate, problem.secrets.unit)
@@ -107,18 +101,9 @@ def run(args: Namespace) -> Answer:
     return Answer(values, shown)
 
 
-def _require_used(args: Namespace) -> None:
-    """Refuse options that count together with others that are not given."""
-    for name, other in (("within", "everywhere"), ("reports", "leakage")):
-        if getattr(args, name) is not None and not getattr(args, other):
-            raise ProblemError(
-                f"counts with --{other} only",
-                where=f"--{name}",
-                remedy=f"Give --{other} as well",
-            )
-
-
-def _figures(problem: Problem, m: Mechanism, name: str, distance: Distance, at: str) -> Found:
+def _figures(
+    problem: Problem, m: Mechanism, name: str, distance: Distance, at: str
+) -> dict[str, tuple[str, float]]:
     """What every mechanism is measured by; ``at`` says where."""
     from optmech.analysis import measures
     from optmech.show.words import in_brackets, loss_unit, unit_of

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from optmech.analysis import leakage, measures
-from optmech.analysis.leakage.vulnerability import require_same_secrets
+from optmech.analysis import measures
 from optmech.analysis.measures import distortion
+from optmech.analysis.vulnerability import (
+    posterior_vulnerability,
+    prior_vulnerability,
+    require_same_secrets,
+)
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of
@@ -183,8 +187,8 @@ def compared(
     figure = new_figure(8.6, 3.8)
     left, right = figure.subplots(1, 2)
     guesses = [
-        leakage.prior_vulnerability(prior),
-        *(leakage.posterior_vulnerability(m, prior) for m in (a, b)),
+        prior_vulnerability(prior),
+        *(posterior_vulnerability(m, prior) for m in (a, b)),
     ]
     titles = ["blind", *map(plain_text, names)]
     left.bar(range(3), guesses, color=["#999999", *SERIES[:2]])

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from optmech.analysis import leakage, measures
-from optmech.analysis.leakage import Versions
+import optmech_leakage as leakage
+from optmech.analysis import measures
 from optmech.base.arrays import Floats
 from optmech.base.labels import label_text
 from optmech.errors import TooLargeError
@@ -20,6 +20,7 @@ from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+from optmech_leakage import Versions
 
 Found = dict[str, tuple[str, float | Interval]]
 """What was measured: a key for files, then a title and a value."""

@@ -26,7 +26,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from optmech.analysis.leakage.vulnerability import Scaled
+from optmech.analysis.vulnerability import Scaled
 from optmech.base.arrays import Floats, Ints
 from optmech.exact.exponentials import ball_of, bracket, exp_range
 from optmech.exact.number import Exact, Interval, rounded_down, rounded_up

@@ -25,10 +25,11 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Always 0: designs are compared, not judged."""
-    from optmech.analysis import leakage, measures
+    import optmech_leakage as leakage
+    from optmech.analysis import measures
     from optmech.problem.attack import choose_distance
-    from optmech.show import leaks
     from optmech.spaces.distances import distance_name
+    from optmech_leakage import leaks
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)
@@ -115,7 +116,7 @@ def run(args: Namespace) -> Answer:
 
 def _together(reports: str, found: dict[str, Any]) -> list[Piece]:
     """What a report of each version reveals."""
-    from optmech.show.leaks import version_rows
+    from optmech_leakage.leaks import version_rows
 
     title = Title(f"{reports} about the same secret, drawn independently")
     return [title, Facts(version_rows(found, ("first", "second")))]

@@ -28,14 +28,14 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
-    from optmech.analysis import leakage
+    import optmech_leakage as leakage
     from optmech.cli.commands.solve import Delivery, asked, search_seconds
     from optmech.designs.file import load_mechanism
     from optmech.pipeline.redesign import redesign
     from optmech.problem.attack import choose_distance
     from optmech.reading.sealed import packed_reader
-    from optmech.show.leaks import measured_versions, version_notes, version_rows
     from optmech.spaces.mechanism import Mechanism
+    from optmech_leakage.leaks import measured_versions, version_notes, version_rows
 
     file, profile = asked(args)
     claim_outputs(args, (args.design, *file.inputs, args.profile))

@@ -17,33 +17,7 @@ from typing import TYPE_CHECKING
 from optmech.base.names import lazily
 
 if TYPE_CHECKING:
-    from optmech.analysis.leakage.capacities import (
-        Capacity as Capacity,
-        ShannonCapacity as ShannonCapacity,
-        additive_capacity as additive_capacity,
-        bayes_risk_capacity as bayes_risk_capacity,
-        maximal_leakage as maximal_leakage,
-        multiplicative_capacity as multiplicative_capacity,
-        pointwise_maximal_leakage as pointwise_maximal_leakage,
-        predicate_capacity as predicate_capacity,
-        shannon_capacity as shannon_capacity,
-        shannon_leakage as shannon_leakage,
-    )
-    from optmech.analysis.leakage.comparison import (
-        Change as Change,
-        RefinementDistance as RefinementDistance,
-        Versions as Versions,
-        refinement_distance as refinement_distance,
-        versions as versions,
-    )
-    from optmech.analysis.leakage.composition import (
-        Parallel as Parallel,
-        Repeated as Repeated,
-        parallel as parallel,
-        repeated as repeated,
-    )
-    from optmech.analysis.leakage.refinement import Refinement as Refinement, refines as refines
-    from optmech.analysis.leakage.vulnerability import (
+    from optmech.analysis.vulnerability import (
         Hyper as Hyper,
         additive_leakage as additive_leakage,
         best_guesses as best_guesses,
@@ -56,5 +30,31 @@ if TYPE_CHECKING:
         prior_vulnerability as prior_vulnerability,
         reduced as reduced,
     )
+    from optmech_leakage.capacities import (
+        Capacity as Capacity,
+        ShannonCapacity as ShannonCapacity,
+        additive_capacity as additive_capacity,
+        bayes_risk_capacity as bayes_risk_capacity,
+        maximal_leakage as maximal_leakage,
+        multiplicative_capacity as multiplicative_capacity,
+        pointwise_maximal_leakage as pointwise_maximal_leakage,
+        predicate_capacity as predicate_capacity,
+        shannon_capacity as shannon_capacity,
+        shannon_leakage as shannon_leakage,
+    )
+    from optmech_leakage.comparison import (
+        Change as Change,
+        RefinementDistance as RefinementDistance,
+        Versions as Versions,
+        refinement_distance as refinement_distance,
+        versions as versions,
+    )
+    from optmech_leakage.composition import (
+        Parallel as Parallel,
+        Repeated as Repeated,
+        parallel as parallel,
+        repeated as repeated,
+    )
+    from optmech_leakage.refinement import Refinement as Refinement, refines as refines
 else:
     __getattr__, __dir__ = lazily(__name__, mutual_information="shannon_leakage")

@@ -12,8 +12,8 @@ from itertools import permutations
 
 import numpy as np
 
-from optmech.analysis.leakage.repetition import delta_of_pair, exactly_earned, nearly_earned
-from optmech.analysis.leakage.vulnerability import (
+from optmech.analysis.repetition import delta_of_pair, exactly_earned, nearly_earned
+from optmech.analysis.vulnerability import (
     IDENTITY,
     Gain,
     Scaled,

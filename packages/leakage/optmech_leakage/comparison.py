@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.composition import Parallel, parallel
-from optmech.analysis.leakage.vulnerability import (
+from optmech.analysis.measures import prior_weights
+from optmech.analysis.vulnerability import (
     drawn,
     fractions,
     joint,
@@ -24,7 +24,6 @@ from optmech.analysis.leakage.vulnerability import (
     reduced,
     require_same_secrets,
 )
-from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
 from optmech.base.labels import label_text
 from optmech.base.read_only import record
@@ -36,6 +35,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+from optmech_leakage.composition import Parallel, parallel
 
 _GRID = 2.0**-40
 _PROGRAM = 300_000

@@ -342,7 +342,7 @@ def test_mistakes_are_answered_with_places() -> None:
 
 
 def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmech.analysis.leakage import refinement
+    from optmech_leakage import refinement
 
     monkeypatch.setattr(refinement, "_PROGRAM", 0)
     a = whole([[5, 2, 1], [1, 6, 2], [2, 2, 7]])
@@ -368,7 +368,7 @@ def test_systems_have_a_solution_or_a_reason_why_not(
     rows: list[list[int]], wanted: list[int], likely: list[int]
 ) -> None:
     """x >= 0 with A x = b, or y with yA <= 0 < yb (Farkas): never both, never neither."""
-    from optmech.analysis.leakage.feasibility import nonnegative_solution
+    from optmech_leakage.feasibility import nonnegative_solution
 
     a = [[F(v, 3) for v in row] for row in rows]
     b = [F(v, 2) for v in wanted[: len(rows)]]

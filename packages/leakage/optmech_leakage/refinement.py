@@ -17,8 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.feasibility import eliminated, nonnegative_solution, rational, solved
-from optmech.analysis.leakage.vulnerability import (
+from optmech.analysis.vulnerability import (
     Gain,
     Groups,
     drawn,
@@ -41,6 +40,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import RationalRows, Shares
+from optmech_leakage.feasibility import eliminated, nonnegative_solution, rational, solved
 
 Fractions = list[list[Fraction]]
 _GRID = 2.0**-40
