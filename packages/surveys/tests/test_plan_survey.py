@@ -15,7 +15,7 @@ from optmech_surveys import (
     plan_survey,
     unary_encoding,
 )
-from optmech_surveys.command import run
+from optmech_surveys.commands.plan_survey import run
 
 import optmech as om
 
