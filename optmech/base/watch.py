@@ -4,6 +4,7 @@ notebook, and silent everywhere else; and Ctrl-C at a moment of our choosing.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import shutil
@@ -20,6 +21,18 @@ _TICK = 1.0
 """Seconds between two lines: no stretch is silent for longer."""
 _PATIENCE = 2.0
 """Seconds of a call in Python after which it is worth saying what it does."""
+
+
+class Line(str):
+    """A line of progress with the best relative gap so far; inf while there is none."""
+
+    gap: float
+
+    def __new__(cls, text: str, gap: float = math.inf) -> Self:
+        """The text, and the gap beside it."""
+        line = super().__new__(cls, text)
+        line.gap = gap
+        return line
 
 
 class Ticker:

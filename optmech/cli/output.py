@@ -7,7 +7,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import sys
 import time
 from argparse import Namespace
@@ -24,7 +23,7 @@ from optmech.base.storage import (
     plain_values,
     refuse_unwritable,
 )
-from optmech.base.watch import Ticker, is_terminal
+from optmech.base.watch import Line, Ticker, is_terminal
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.number import Interval, from_above, from_below
 from optmech.reading.errors import printable
@@ -326,7 +325,6 @@ def _text(value: str, style: str = "") -> Any:
     return Text(printable(value), style=style)
 
 
-_GAP = re.compile(r"gap ([0-9.]+(?:e[+-]?[0-9]+)?)")
 _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = "_.-=+*#@"
 _WIDTH = 24
@@ -366,11 +364,10 @@ class GapAgainstTime:
         self.message = "starting"
 
     def __call__(self, text: str) -> None:
-        """Take a message; a gap in it becomes a point."""
+        """Take a message; a gap with it becomes a point."""
         self.message = text
-        found = _GAP.search(text)
-        if found is not None and float(found[1]) > 0:
-            self.points.append((self.clock() - self.started, float(found[1])))
+        if isinstance(text, Line) and 0 < text.gap < math.inf:
+            self.points.append((self.clock() - self.started, text.gap))
 
     def bars(self, symbols: str = _BARS) -> str:
         """The best gap so far over the time so far, from 1 (high) to the target (low)."""

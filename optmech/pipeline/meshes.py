@@ -164,7 +164,8 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         found = f"loss {point.value:.6g}, {least}, gap {point.gap:.1e}"
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"
-        clock.report(f"step {point.iterations}{program}: {found}")
+        reached = np.inf if program == SLACK else point.gap
+        clock.report(f"step {point.iterations}{program}: {found}", reached)
         return clock.remaining() <= 0
 
     reason = closed_form_reason(statement) or support_reason(statement)

@@ -5,7 +5,6 @@ The gap between the two is what the coarser view costs. It falls with the square
 in units of 1/ε (theory: "Cells and landmarks").
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -204,9 +203,9 @@ class _Resolved(Incumbent):
         return found
 
     def _inner(self, text: str) -> None:
-        """What a smaller problem says of itself: its gap is not this problem's."""
+        """What a smaller problem says of itself; its gap is not this problem's."""
         if text:
-            self.report("smaller: " + re.sub(r"\bgap (?=[0-9i])", "within ", text))
+            self.report(f"smaller: {text}")
 
     def _prove(self, count: int, stage: int) -> None:
         """A lower bound from so many cells of the secrets, or from more where they would be too

@@ -14,7 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.native import has_kernels
-from optmech.base.watch import noticed
+from optmech.base.watch import Line, noticed
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.bound import multiplier_reason, pairs_of
 from optmech.certificate.families.ratio import everywhere, shared_out
@@ -163,10 +163,10 @@ class Clock:
             return profile
         return profile.with_limits(None, max(self.remaining(), _INSTANT))
 
-    def report(self, text: str) -> None:
-        """Say how far it is."""
+    def report(self, text: str, gap: float = np.inf) -> None:
+        """Say how far it is, and the best gap so far."""
         if self.progress is not None:
-            self.progress(text)
+            self.progress(Line(text, gap))
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -202,6 +202,10 @@ class Incumbent(Clock):
     def gap(self) -> float:
         """Relative gap of the best pair; inf while there is no mechanism."""
         return relative_gap(self.value, self.bound.value) if self.value < np.inf else np.inf
+
+    def report(self, text: str, gap: float = np.inf) -> None:
+        """Say how far it is, with the gap of the best pair."""
+        super().report(text, min(gap, self.gap))
 
     def offer_bound(self, multipliers: Multipliers) -> None:
         """Evaluate multipliers and keep them if their bound is the best so far."""

@@ -67,7 +67,7 @@ def test_who_has_a_command_a_file_or_an_option_is_said(
         ("show", packed): told(packed, how="read by"),
         ("sample", packed, "0"): told(packed, how="read by"),
         ("check", packed, design): told(packed, how="read by"),
-        ("redesign", packed, "male-female"): told(packed, how="read by"),
+        ("compare", design, design): told("compare", "leakage"),
     }
     for argv, expected in asked.items():
         capsys.readouterr()

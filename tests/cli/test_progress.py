@@ -11,6 +11,7 @@ import sys
 import pytest
 from rich.console import Console
 
+from optmech.base.watch import Line
 from optmech.cli.output import GapAgainstTime
 
 COMMAND = [sys.executable, "-m", "optmech", "solve", "montreal-small"]
@@ -21,7 +22,7 @@ def test_the_gap_falls_with_time() -> None:
     now = [0.0]
     shown = GapAgainstTime(1e-4, clock=lambda: now[0])
     assert set(shown.bars()) == {"█"}
-    for at, text in ((6.0, "iteration 1: 3 / 1, gap 1.0e-02"), (12.0, "gap 1e-04"), (18.0, "done")):
+    for at, text in ((6.0, Line("iteration 1", 1e-2)), (12.0, Line("found", 1e-4)), (18.0, "done")):
         now[0] = at
         shown(text)
     now[0] = 24.0
@@ -36,7 +37,7 @@ def test_it_is_drawn_in_plain_letters_where_needed() -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     console = Console(file=out, force_terminal=False, width=80)
     shown = GapAgainstTime(1e-6, clock=lambda: 1.0)
-    shown("gap 1e-03 \x1b[31mred")
+    shown(Line("nearer \x1b[31mred", 1e-3))
     console.print(shown)
     out.flush()
     text = out.buffer.getvalue().decode("ascii")
