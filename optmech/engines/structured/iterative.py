@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Bools, Floats
 from optmech.engines.structured.model import Model
@@ -21,7 +20,11 @@ from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
 _TINY = 1e-300
-_MOST_RIDGE = 1e-5
+_RIDGES = (
+    (1e-6, np.float32),
+    *((1e-15 * 100.0**k, np.float64) for k in range(6)),
+)
+"""What is added to a diagonal of ones, and the digits of the factor, one after the other."""
 
 
 def accuracy(model: Model, state: State, most: float) -> float:
@@ -80,11 +83,11 @@ def part_of(backend: Backend, state: State, *, whole: bool) -> Conditioner:
     """From the inverses, or their entries between the likeliest reports of each variable."""
     P, wanted = state.P, likely(state.P)
     if whole:
-        return Preconditioner(require(backend.factor(state.rows)), P, 1.0, backend.threads)
+        return Preconditioner(require(backend.factor(state.rows)), P, 1.0)
     # what the other blocks would add to the diagonal, if inverses go with squared columns
     seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
     grown = squares(P) / np.maximum(seen, _TINY)
-    return Preconditioner(require(backend.factor(state.rows, wanted)), P, grown, backend.threads)
+    return Preconditioner(require(backend.factor(state.rows, wanted)), P, grown)
 
 
 class Preconditioner:
@@ -93,7 +96,7 @@ class Preconditioner:
     updated = False
     most, lasting = TUNING.most_iterated, TUNING.lasting
 
-    def __init__(self, part: Floats, P: Floats, grown: Floats | float, threads: int) -> None:
+    def __init__(self, part: Floats, P: Floats, grown: Floats | float) -> None:
         """``part`` (m, m) is used up; the matrix has ``grown`` times its diagonal."""
         from scipy.linalg import cho_factor
 
@@ -102,20 +105,18 @@ class Preconditioner:
         part *= scale
         self._squares = squares(P)
         self._scale = scale / np.sqrt(grown)
-        ridge = 1e-15
         index = np.arange(len(part))
-        while True:
+        # half the digits are half the work, and half the memory to go through, and enough here
+        for ridge, digits in _RIDGES:
             part[index, index] = 1.0 + ridge
             try:
-                with threadpool_limits(threads, user_api="blas"):
-                    factor, _ = cho_factor(part, lower=True, check_finite=False)
-                # half the digits are half the memory to go through, and enough here
+                own = part.T.astype(digits)
+                factor, _ = cho_factor(own, lower=True, overwrite_a=True, check_finite=False)
                 self._factor = np.asfortranarray(factor, np.float32)
                 return
             except np.linalg.LinAlgError:
-                ridge *= 100
-                if ridge > _MOST_RIDGE:
-                    raise
+                continue
+        raise np.linalg.LinAlgError("part of the row sums' matrix cannot be factored")
 
     def at(self, P: Floats) -> Inverse:
         """See ``Conditioner``."""
