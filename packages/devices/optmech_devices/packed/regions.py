@@ -24,8 +24,7 @@ from optmech.spaces.sphere import FAR, is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
 from optmech_devices.packed.mechanism import PackedMechanism
 from optmech_devices.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
-from optmech_devices.protection.places import Snap
-from optmech_devices.protection.reporter import STICKY
+from optmech_devices.protection.places import STICKY, Snap
 
 _POLE = 90
 _AT_ONCE = 2**20

@@ -1,11 +1,15 @@
 """Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
 
-from typing import Any, Protocol, Self, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints, ends_of
+from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
 from optmech.base.read_only import record
+from optmech.errors import ProblemError
 from optmech.exact.sampler import EachBytes
 from optmech.spaces.arguments import kind
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
@@ -13,8 +17,13 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.mesh.network import Network
-from optmech.spaces.sphere import Border, sines, squares, turned
+from optmech.spaces.observables import data_coordinates
+from optmech.spaces.sphere import Border, is_position, sines, squares, turned
 
+STICKY = 0.1
+"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
+_BORDER = 1e-9
+"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 _INWARD = 1e-9
 """How far towards its middle a point of a border is led, so that rounding leaves it inside."""
 _WIDEST = 90.0
@@ -199,3 +208,187 @@ def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
             distinct[k] = mesh.vertices[squares(mesh.vertices - foot).argmin()]
     feet[unsure] = distinct[back.ravel()]
     return feet
+
+
+def _near(mesh: Any, points: Floats) -> Bools:
+    """Points that are not beyond the box around a region."""
+    lonlat = mesh.coordinates == "lonlat"
+    places = unwrapped(points, mesh.vertices.mean(axis=0)) if lonlat else points
+    low, high = ends_of(mesh.vertices)
+    margin = _BORDER * (high - low)
+    # numbers that are none compare false
+    return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
+
+
+class At(NamedTuple):
+    """Positions that reports are drawn from."""
+
+    draws: Callable[[EachBytes], Ints]
+    """The index of an observable for each."""
+    messages: Callable[[], list[bytes]]
+    """What tells different places of them apart, and not equal ones."""
+    visited: Ints | None
+    """Numbers that are equal where places are; None where all count as different."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where a mechanism reports from: the places of its secrets, by their indices."""
+
+    mechanism: Any
+    max_distance: float | None = None
+    slack = 0.0
+    """By how much the distance of two positions grows where reports repeat, km for degrees."""
+
+    @property
+    def dimensions(self) -> int | None:
+        """Coordinates that a position has; None where there are none."""
+        points = self.mechanism.secrets.points
+        return None if points is None else points.shape[1]
+
+    @property
+    def listed(self) -> Domain | None:
+        """The observables, where they can be counted."""
+        return cast(Domain, self.mechanism.observables)
+
+    @property
+    def reports(self) -> Floats | Centres | None:
+        """The observables in the coordinates of the data, (O, k); None where they have none."""
+        return data_coordinates(self.mechanism.observables)
+
+    def labelled(self) -> Domain:
+        """The secrets, by their labels. Raises ProblemError where positions have none."""
+        return cast(Domain, self.mechanism.secrets)
+
+    def require_repeats(self) -> None:
+        """Raise ProblemError where reports of one place would not repeat."""
+
+    def inside(self, points: Floats) -> Bools:
+        """Which positions (n, k) it reports from."""
+        found = self.labelled().locate(points, max_distance=self.max_distance)
+        return np.asarray(found >= 0)
+
+    def of(self, indices: Ints) -> At:
+        """Secrets, by their indices (n,)."""
+        return At(
+            partial(self.mechanism.draws, indices),
+            lambda: [k.to_bytes(8, "big") for k in indices.tolist()],
+            indices,
+        )
+
+    def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
+        """Positions (n, k); those outside count as the nearest inside."""
+        secrets = self.labelled()
+        return self.of(nearest_index(secrets, nearest_inside(secrets, points)))
+
+
+class Earth(Positions):
+    """Every position of the earth, by the numbers of cells."""
+
+    dimensions, listed = 2, None
+
+    @property
+    def reports(self) -> Centres:
+        return Centres(self.mechanism)
+
+    def labelled(self) -> Domain:
+        raise _no_labels()
+
+    def inside(self, points: Floats) -> Bools:
+        return is_position(points, True)
+
+    def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
+        return self.of(self.mechanism.cells_of(points))
+
+
+@dataclass(frozen=True)
+class Line(Positions):
+    """Every point of a line, or along roads."""
+
+    @property
+    def mesh(self) -> Any:
+        """What its points are points of."""
+        return self.mechanism.mesh
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.mesh.vertices.shape[1])
+
+    def labelled(self) -> Domain:
+        raise _no_labels()
+
+    def require_repeats(self) -> None:
+        raise ProblemError(
+            "the design is private at every point of a line: two fixes of one place are two "
+            "points, whose reports would not repeat",
+            where="key",
+            remedy="Leave the key out, or use a design for places",
+        )
+
+    def inside(self, points: Floats) -> Bools:
+        return np.asarray(self.mechanism._holds(points))
+
+    def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
+        if not inside.all():
+            points[~inside] = nearest_of_region(self.mesh, points[~inside])
+        return At(partial(self.mechanism.draws_at, points), list, None)
+
+
+@dataclass(frozen=True)
+class Region(Line):
+    """Every point of a region, on whose lattice reports repeat where its ε is known."""
+
+    lattice: Snap | None = None
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return 0.0 if self.lattice is None else self.lattice.slack
+
+    def require_repeats(self) -> None:
+        if self.lattice is None:
+            raise ProblemError(
+                "reports of a mechanism for every point repeat on a lattice, whose width "
+                "depends on its ε, and this one states none",
+                where="key",
+                remedy="Give the design itself",
+            )
+
+    def inside(self, points: Floats) -> Bools:
+        triangles, weights = self.mesh.locate(points)
+        inside = np.asarray(triangles >= 0)
+        # floats find what is next to the border on either side of it: decided exactly there
+        unsure = _near(self.mesh, points) & (~inside | (weights.min(axis=1) < _BORDER))
+        for k in np.flatnonzero(unsure).tolist():
+            inside[k] = self.mesh.locate_exactly(points[k].tolist()) is not None
+        return inside
+
+    def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
+        found = super().at(points, inside, repeats=repeats)
+        if self.lattice is None:
+            return found
+        snapped, messages, visited = self.lattice(points)
+        draws = partial(self.mechanism.draws_at, snapped) if repeats else found.draws
+        return At(draws, lambda: messages, visited)
+
+
+def _no_labels() -> ProblemError:
+    return ProblemError(
+        "is private at every point, and has no labels",
+        where="label",
+        remedy="Name the columns with the coordinates",
+    )
+
+
+def positions_of(
+    mechanism: Mechanism | Anywhere, max_distance: float | None, rate: float | None
+) -> Positions:
+    """Where a mechanism reports from; ``rate`` is the ε of one for every point, where it is
+    known."""
+    if isinstance(mechanism, Anywhere):
+        return Earth(mechanism)
+    if not isinstance(mechanism, MeshMechanism):
+        return Positions(mechanism, max_distance)
+    if isinstance(mechanism.mesh, Network):
+        return Line(mechanism)
+    lattice = None if rate is None else Snap.of(mechanism.mesh, STICKY / rate)
+    return Region(mechanism, lattice=lattice)

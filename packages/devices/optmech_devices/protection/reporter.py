@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
+from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import one_of, positive, whole
@@ -14,30 +14,21 @@ from optmech.exact.sampler import LEAST_KEY, Bytes, EachBytes, framed, fresh, se
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network
-from optmech.spaces.observables import data_coordinates
 from optmech.spaces.sphere import FAR, is_position, turned
 from optmech_devices.protection.forms import forms
 from optmech_devices.protection.keyed import Keyed
 from optmech_devices.protection.places import (
     Anywhere,
+    At,
     Centres,
-    Snap,
     is_geographic,
-    nearest_index,
-    nearest_inside,
-    nearest_of_region,
+    positions_of,
 )
 
 Outside = Literal["refuse", "nearest", "drop", "few"]
 Missing = Literal["refuse", "drop", "few"]
 FEW = 0.05
 """Of the rows of a part: so many that are wild are nobody's mistake about columns or bounds."""
-STICKY = 0.1
-"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
-_BORDER = 1e-9
-"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
 
@@ -114,7 +105,9 @@ class Reporter:
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
             )
-        self._snap = self._lattice()
+        self._positions = positions_of(self.mechanism, self.max_distance, self.rate)
+        if self.key is not None:
+            self._positions.require_repeats()
         if self.seed is not None:
             whole(self.seed, "seed")
             if self.key is not None:
@@ -129,50 +122,20 @@ class Reporter:
         self.others: list[Reporter] = []
         self.noticed: list[str] = []
 
-    def _lattice(self) -> Snap | None:
-        """On whose points reports of a mechanism for every point repeat, where its ε is known."""
-        if not isinstance(self.mechanism, MeshMechanism):
-            return None
-        mesh = self.mechanism.mesh
-        if self.rate is not None and not isinstance(mesh, Network):
-            return Snap.of(mesh, STICKY / self.rate)
-        if self.key is None:
-            return None
-        if isinstance(mesh, Network):
-            raise ProblemError(
-                "the design is private at every point of a line: two fixes of one place are two "
-                "points, whose reports would not repeat",
-                where="key",
-                remedy="Leave the key out, or use a design for places",
-            )
-        raise ProblemError(
-            "reports of a mechanism for every point repeat on a lattice, whose width "
-            "depends on its ε, and this one states none",
-            where="key",
-            remedy="Give the design itself",
-        )
-
     @property
     def snap(self) -> float:
         """By how much the distance of two points may grow before their draws, km for degrees."""
-        return 0.0 if self._snap is None or self.key is None else self._snap.slack
+        return 0.0 if self.key is None else self._positions.slack
 
     @property
     def places(self) -> Floats | Centres | None:
         """The observables in the coordinates of the data, (O, k); None where they have none."""
-        if isinstance(self.mechanism, Anywhere):
-            return Centres(self.mechanism)
-        return data_coordinates(self.mechanism.observables)
+        return self._positions.reports
 
     @property
     def dimensions(self) -> int | None:
         """Coordinates that a point has; None where secrets have none."""
-        if isinstance(self.mechanism, Anywhere):
-            return 2
-        if isinstance(self.mechanism, MeshMechanism):
-            return int(self.mechanism.mesh.vertices.shape[1])
-        points = self.mechanism.secrets.points
-        return None if points is None else points.shape[1]
+        return self._positions.dimensions
 
     @property
     def geographic(self) -> bool:
@@ -195,22 +158,8 @@ class Reporter:
         usable, inside, far = self._judged(points, judged)
         kept = np.flatnonzero(self._kept(usable, inside))
         used = points[kept]
-        if isinstance(self.mechanism, MeshMechanism):
-            out = ~inside[kept]
-            if out.any():
-                used[out] = nearest_of_region(self.mechanism.mesh, used[out])
-            messages: list[bytes] = []
-            self.visited = np.arange(self.rows, self.rows + len(kept))
-            if self._snap is not None:
-                snapped, messages, self.visited = self._snap(used)
-                used = used if self.key is None else snapped
-            drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
-        elif isinstance(self.mechanism, Anywhere):
-            drawn = self._from_secrets(kept, self.mechanism.cells_of(used), by)
-        else:
-            secrets = self.mechanism.secrets
-            indices = nearest_index(secrets, nearest_inside(secrets, used))
-            drawn = self._from_secrets(kept, indices, by)
+        at = self._positions.at(used, inside[kept], repeats=self.key is not None)
+        drawn = self._drawn(kept, at, by)
         self.beyond += int(far.sum())
         self.missing -= int(far.sum())
         return self._counted(len(points), inside, usable, (kept, drawn))
@@ -263,10 +212,8 @@ class Reporter:
         """The observable that lies nearest to each point, -1 for none; None where they lie
         nowhere, or everywhere on earth, where the commonest of a few reports tells little and an
         average of them much."""
-        if isinstance(self.mechanism, Anywhere):
-            return None
-        domain = self.mechanism.observables
-        if domain.points is None or domain.points.shape[1] != points.shape[1]:
+        domain = self._positions.listed
+        if domain is None or domain.points is None or domain.points.shape[1] != points.shape[1]:
             return None
         return np.asarray(domain.locate(points))
 
@@ -274,7 +221,7 @@ class Reporter:
         """Which points are usable, and which of them inside; and those beyond the bounds, which are
         neither. What is to be refused is, unless it was ``judged`` before."""
         usable: Bools = is_position(points, self.geographic)
-        inside = self._inside(points)
+        inside = self._positions.inside(points)
         inside &= usable
         far = np.zeros_like(usable)
         if self.bounds is not None:
@@ -293,13 +240,7 @@ class Reporter:
     def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[bytes]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
         are not are outside, and cannot be taken to the nearest."""
-        if isinstance(self.mechanism, MeshMechanism | Anywhere):
-            raise ProblemError(
-                "is private at every point, and has no labels",
-                where="label",
-                remedy="Name the columns with the coordinates",
-            )
-        secrets = self.mechanism.secrets
+        secrets = self._positions.labelled()
         indices = np.array([self._index(secrets, label) for label in labels], dtype=np.int64)
         inside = indices >= 0
         lost = np.flatnonzero(~inside)
@@ -312,7 +253,7 @@ class Reporter:
                 'or drop such rows: outside = "drop"',
             )
         kept = np.flatnonzero(inside)
-        drawn = self._from_secrets(kept, indices[kept], by)
+        drawn = self._drawn(kept, self._positions.of(indices[kept]), by)
         return self._counted(len(indices), inside, np.ones_like(inside), (kept, drawn))
 
     # -- places ----------------------------------------------------------------------------------
@@ -336,23 +277,6 @@ class Reporter:
         except ProblemError:
             return -1
 
-    def _inside(self, points: Floats) -> Bools:
-        if isinstance(self.mechanism, Anywhere):
-            return is_position(points, True)
-        if isinstance(self.mechanism, MeshMechanism):
-            mesh = self.mechanism.mesh
-            if isinstance(mesh, Network):
-                return self.mechanism._holds(points)
-            triangles, weights = mesh.locate(points)
-            inside = np.asarray(triangles >= 0)
-            # floats find what is next to the border on either side of it: decided exactly there
-            unsure = _near(mesh, points) & (~inside | (weights.min(axis=1) < _BORDER))
-            for k in np.flatnonzero(unsure).tolist():
-                inside[k] = mesh.locate_exactly(points[k].tolist()) is not None
-            return inside
-        secrets = self.mechanism.secrets
-        return np.asarray(secrets.locate(points, max_distance=self.max_distance) >= 0)
-
     def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
         """Refuse what is to be refused. Errors go where others read them: they name rows, and say
         nothing of what these hold."""
@@ -371,7 +295,7 @@ class Reporter:
         if not refused or not len(beyond):
             return
         swapped = ""
-        if points.shape[1] == 2 and self._inside(points[beyond][:, ::-1]).mean() > 0.5:
+        if points.shape[1] == 2 and self._positions.inside(points[beyond][:, ::-1]).mean() > 0.5:
             swapped = "The two columns seem to be exchanged. Else: "
         raise ProblemError(
             "lies outside of the domain" + among,
@@ -389,10 +313,11 @@ class Reporter:
 
     # -- draws -----------------------------------------------------------------------------------
 
-    def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[bytes]]) -> Ints:
-        self.visited = indices
-        messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
-        return self.mechanism.draws(indices, self._source(kept, messages, by))
+    def _drawn(self, kept: Ints, at: At, by: Sequence[Sequence[bytes]]) -> Ints:
+        fresh_ones = np.arange(self.rows, self.rows + len(kept))
+        self.visited = fresh_ones if at.visited is None else at.visited
+        messages = at.messages() if self.key else []
+        return at.draws(self._source(kept, messages, by))
 
     def _source(
         self, kept: Ints, places: Sequence[bytes], by: Sequence[Sequence[bytes]]
@@ -456,16 +381,6 @@ class Reporter:
         if self.seed is not None:
             lines.append("a seed makes the draws predictable: unfit for release")
         return lines + self.noticed
-
-
-def _near(mesh: Any, points: Floats) -> Bools:
-    """Points that are not beyond the box around a region."""
-    lonlat = mesh.coordinates == "lonlat"
-    places = unwrapped(points, mesh.vertices.mean(axis=0)) if lonlat else points
-    low, high = ends_of(mesh.vertices)
-    margin = _BORDER * (high - low)
-    # numbers that are none compare false
-    return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
 
 
 def _mend(point: Floats) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optmech_devices.protection.places import Snap
-from optmech_devices.protection.reporter import STICKY
+from optmech_devices.protection.places import STICKY, Snap
 from plainly import main, proved_once
 
 import optmech as om
