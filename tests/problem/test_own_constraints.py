@@ -210,6 +210,7 @@ def test_problem_files_read_arrays_inline_and_from_files(tmp_path: Path) -> None
         (lambda: om.Linear([["inf"]], upper=1), "weights[0][0]"),
         (lambda: om.Linear([["ln 0"]], upper=1), "weights[0][0]"),
         (lambda: om.Linear(np.eye(4), upper="lots"), "upper"),
+        (lambda: om.Linear(np.eye(4), upper=1, title="x" * 201), "title"),
         (lambda: om.Linear(np.eye(4), upper=1.25, lower="5/4"), "upper"),
         (lambda: om.Linear(np.ones((2, 4, 4)), upper=[2, 1], lower=1), "upper"),
         (lambda: solved(om.Linear(np.full((4, 4), 1.7e308), upper=1)), "constraints[0].weights"),

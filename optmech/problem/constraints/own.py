@@ -88,8 +88,10 @@ def as_tolerance(value: Number) -> Exact:
 
 
 def as_title(value: str) -> str:
-    """Words of whoever states it."""
-    return text(value, "")
+    """Words of whoever states it, at most 200 characters."""
+    if len(text(value, "")) > 200:
+        raise ProblemError(f"has {len(value):,} characters", remedy="Give at most 200")
+    return value
 
 
 def _labels_at(plain: Any, space: Space) -> Any:
