@@ -171,7 +171,9 @@ class Adversary(Shown):
 
 def ball(weights: Floats, radius: Exact, apart: Floats | None = None) -> list[Masses]:
     """The ``corners`` of what is within a radius in W_1 of a distance, or in total variation."""
-    rows = None if apart is None else [tuple(map(Fraction, row)) for row in apart.tolist()]
+    rows = None
+    if apart is not None and not np.array_equal(apart, 1 - np.eye(len(apart))):
+        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
     return corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
 
 

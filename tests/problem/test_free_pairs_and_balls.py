@@ -24,6 +24,7 @@ from optmech.reading.sealed import seal
 ABC = om.Prior(om.Domain("abc"), [0.5, 0.3, 0.2])
 LOSS = np.random.default_rng(3).uniform(size=(3, 3))
 ONE = np.eye(3)
+H = om.distances.hamming()
 FREE = np.array([[0, 0.7, np.inf], [np.inf, 0, 1.1], [0.4, np.inf, 0]])
 
 
@@ -144,6 +145,9 @@ def test_leakage_of_every_prior_in_a_ball(tmp_path: Path, epsilon: float | str) 
     stated = om.constraints.PointwiseMaximalLeakage(epsilon, radius="1/10")
     design = solved(stated)
     rate = 0.4 if epsilon == 0.4 else np.log(1.5)
+    same = om.constraints.PointwiseMaximalLeakage(epsilon, radius="1/10", within=H)
+    assert next(iter(same.families(0, design.problem.space))).left.shape[0] == 3 * 6
+    proved(solved(same), tmp_path / "h.json")
     own = [(s, np.array(q), rate) for s in ONE for q in corners(ABC.weights, 0.1)]
     assert design.loss == pytest.approx(least(own), abs=1e-7)
     kept = stated.measured(design.mechanism, design.problem.space)

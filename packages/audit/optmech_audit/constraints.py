@@ -276,10 +276,11 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
 def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
     """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
     radius, n = Real.read(c["radius"]).bounds().high, stated.n
-    if c["within"] is None:
-        return sorted(to_one(weights, radius))
-    apart = stated.among(c["within"])
+    even = [[Fraction(s != t) for t in range(n)] for s in range(n)]
+    apart = even if c["within"] is None else stated.among(c["within"])
     need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
+    if apart == even:
+        return sorted(to_one(weights, radius))
     return sorted(corners(weights, radius, apart))
 
 
