@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 from optmech_audit import constraints, inequalities
 from optmech_audit.numbers import Real
+from scipy.optimize import linprog
 
 import optmech as om
 from optmech.certificate import check_exact
@@ -305,6 +306,32 @@ def test_files_that_were_written_wrong_are_refused_in_words(
     with pytest.raises(om.errors.VerificationError) as caught:
         om.check(path)
     assert "Error" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(0, 10, 2))
+def test_rows_that_ratios_of_several_reports_make_equal(seed: int) -> None:
+    """Row d is at most row a in every report, of one by way of row b: they are equal, and beside
+    linear inequalities no mechanism is strictly inside."""
+    rng, n, m = np.random.default_rng(seed), 4, 3 + seed % 4 // 2
+    limits = np.where(rng.random((n, n, m)) < 0.5, np.inf, rng.uniform(0, 1, (n, n, m)))
+    limits[3, 0, : m - 1] = limits[3, 1, m - 1] = limits[1, 0, m - 1] = limits[2, 3, 0] = 0
+    loss, weights = rng.uniform(size=(n, m)), rng.normal(size=(2, n, m))
+    upper = (weights * rng.dirichlet(np.ones(m))).sum(axis=(1, 2)) + rng.uniform(0, 0.2, 2)
+    rows, most = [own.ravel() for own in weights], upper.tolist()
+    for i, j, o in zip(*np.nonzero(np.isfinite(limits)), strict=True):
+        if i != j:
+            row = np.zeros((n, m))
+            row[i, o], row[j, o] = 1, -np.exp(limits[i, j, o])
+            rows.append(row.ravel())
+            most.append(0.0)
+    cost = (FOUR.weights[:, None] * loss).ravel()
+    sums = np.kron(np.eye(n), np.ones(m))
+    least = linprog(cost, A_ub=rows, b_ub=most, A_eq=sums, b_eq=np.ones(n)).fun
+    stated = [om.Ratios(limits), om.Linear(weights, upper=upper.tolist())]
+    design = om.solve(om.Problem(FOUR, loss, om.Domain(range(m)), constraints=stated))
+    assert design.status == "optimal"
+    assert design.loss == pytest.approx(least, abs=1e-7)
+    assert np.array_equal(design.mechanism.matrix[3], design.mechanism.matrix[0])
 
 
 def test_prices_are_derivatives() -> None:
