@@ -24,19 +24,19 @@ SIBLINGS = {path.name: path for path in sorted(ROOT.glob("packages/*/optmech_*")
 TAKEN = {
     "optmech_audit": "",
     "optmech_devices": """
-        analysis.measures base.arrays base.labels base.lock base.machine base.memory base.names
-        base.read_only base.shown base.storage certificate certificate.check
-        certificate.objective certificate.values cli.inputs cli.output designs.design
-        designs.encoding designs.notes designs.promise designs.stated errors exact.arguments
-        exact.codec exact.exponentials exact.number exact.numerators exact.ratios.generators
-        exact.rounding exact.sampler files.extent pipeline.mesh_search pipeline.search problem
-        problem.constraint problem.gains problem.problem problem.promised problem.ratios
-        problem.space reading.bounded reading.chosen reading.columns reading.errors
-        reading.sealed reading.tables repair.few_bits repair.gradients repair.mixing
-        show.description show.words spaces.arguments spaces.domain spaces.labels
-        spaces.mechanism spaces.mesh spaces.mesh.elements spaces.mesh.mechanism spaces.mesh.mesh
-        spaces.mesh.network spaces.mesh.triangulation spaces.observables spaces.sphere
-        spaces.tables
+        analysis.measures base.arrays base.labels base.lock base.machine base.memory base.minplus
+        base.names base.read_only base.shown base.storage certificate certificate.check
+        certificate.families.gradient certificate.objective certificate.statement certificate.values
+        cli.inputs cli.output designs.design designs.encoding designs.notes designs.promise
+        designs.stated errors exact.arguments exact.codec exact.exponentials exact.number
+        exact.numerators exact.ratios.generators exact.rounding exact.sampler files.extent
+        lp.inequalities pipeline.mesh_search pipeline.search problem problem.constraint
+        problem.gains problem.problem problem.promised problem.ratios problem.space reading.bounded
+        reading.chosen reading.columns reading.errors reading.sealed reading.tables repair.cone
+        repair.fixed_rows repair.gradients repair.mixing repair.release show.description show.words
+        spaces.arguments spaces.domain spaces.labels spaces.mechanism spaces.mesh
+        spaces.mesh.elements spaces.mesh.mechanism spaces.mesh.mesh spaces.mesh.network
+        spaces.mesh.triangulation spaces.observables spaces.sphere spaces.tables
     """,
     "optmech_leakage": """
         analysis.measures analysis.repetition analysis.vulnerability base.arrays base.highs

@@ -183,6 +183,8 @@ def test_a_comparison_has_the_losses_of_the_mechanisms() -> None:
         assert row["uses"] <= 1 + 1e-9
     with pytest.raises(om.ProblemError, match="unknown"):
         om.compare(problem, [1], ["gauss"])
+    with pytest.raises(om.ProblemError, match=r"^epsilons: is empty"):
+        om.compare(problem, [])
 
 
 def test_privacy_of_distributions_is_none_of_points() -> None:

@@ -22,6 +22,7 @@ _LONGEST = 2000
 _SHOWN, _SHOWN_BITS = 60, 200
 _MOST_BITS = 6600
 """Of a numerator and a denominator together, which are written in so many characters."""
+_REMEDY = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
 _PATTERN = re.compile(
     rf"^\s*(?:(?P<factor>{_RATIONAL})\s*\*?\s*)?ln\s*\(?\s*(?P<log>{_RATIONAL})\s*\)?\s*$"
     rf"|^\s*(?P<plain>{_RATIONAL}(?:[eE][+-]?[0-9]{{1,3}})?)\s*$"
@@ -99,10 +100,11 @@ def log_of_fraction(ratio: Fraction) -> float:
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
-def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
+def parse_exact(
+    value: object, *, where: str, positive: bool = False, remedy: str = _REMEDY
+) -> Exact:
     """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string; raises
     ProblemError on anything else."""
-    remedy = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
     refused = partial(ProblemError, where=where, remedy=remedy)
     if isinstance(value, Exact):
         number = value
@@ -157,9 +159,10 @@ def parse_signed(value: object, *, where: str) -> Exact:
             below = Exact(-value.factor, value.log_of) if value.factor < 0 else None
         else:
             below = -cast(Any, value) if cast(Any, value) < 0 else None
+    remedy = 'Give a finite number, or an exact string such as "-1/2" or "ln 3"'
     if below is None:
-        return parse_exact(value, where=where)
-    found = parse_exact(below, where=where)
+        return parse_exact(value, where=where, remedy=remedy)
+    found = parse_exact(below, where=where, remedy=remedy)
     if found.log_of is not None:
         raise ProblemError(
             f"{value!r} is a logarithm below 0", where=where, remedy="Give it as a decimal number"
@@ -252,7 +255,8 @@ def _parse_string(text: str, where: str, remedy: str) -> Exact:
         log_of = _fraction(match["log"])
         if log_of < 1:
             shown = said_of(text, where)
-            raise ProblemError(f"{shown} is negative: ln needs a number >= 1", where=where)
+            said = f"{shown} is negative: ln needs a number >= 1"
+            raise ProblemError(said, where=where, remedy=remedy)
         return Exact(factor, log_of)
     except (ZeroDivisionError, OverflowError) as error:
         raise ProblemError(

@@ -24,6 +24,7 @@ from optmech.reading.sections import (
     Section,
     bare,
     either,
+    is_number,
     must,
     refusal,
     table_or_name,
@@ -79,11 +80,18 @@ class TreeDistance(TreeKeys):
         return distances.graph(self.graph(place.secrets))
 
 
+_Length = Annotated[
+    float,
+    AllowInfNan(),
+    must(is_number, "not a number", "Give numbers >= 0, or inf without quotes"),
+]
+
+
 class MatrixDistance(Section):
     """A given matrix, in the order of the secrets."""
 
     kind: Literal["matrix"]
-    values: list[list[Annotated[float, AllowInfNan()]]] | None = None
+    values: list[list[_Length]] | None = None
     file: str | None = None
 
     _one_form = either("values", "file")

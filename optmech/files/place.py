@@ -15,7 +15,7 @@ from optmech.base.read_only import record
 from optmech.designs.file import rows_of_design
 from optmech.errors import ProblemError
 from optmech.problem.space import GivenRows
-from optmech.reading.data import DataFile, read_arrays
+from optmech.reading.data import DataFile
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 
@@ -106,8 +106,7 @@ class Place:
     def numbers(self, file: str, name: str | None) -> Any:
         """Rows of numbers of any sign of a CSV file, or an array of a NumPy one."""
         if file.lower().endswith((".npz", ".npy")):
-            path = DataFile(file).path(self.directory)
-            return read_arrays(path, name)
+            return DataFile(file).arrays(self.directory, name)
         rows = DataFile(file).matrix(self.directory)
         if not rows or len({len(row) for row in rows}) != 1:
             raise ProblemError(

@@ -156,7 +156,7 @@ def over_secrets(
             f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
             where=f"profile {chosen.name}",
             remedy="Allow more time, use another profile, or relax a constraint that leaves "
-            "no room (a loss bound at its minimum, for example)",
+            "no room (a loss bound at its minimum; two limits that meet: give equal)",
         )
         error.multipliers = session.multipliers
         raise error

@@ -6,6 +6,7 @@ readers and writers go through the list of kinds, so that none of them can pass 
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields
@@ -24,6 +25,8 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
     from optmech.reading.sections import Section
 
 
@@ -263,14 +266,19 @@ def find_kind(name: object) -> type[Constraint] | None:
 
 
 @cache
-def load_installed() -> dict[str, ProblemError]:
-    """Import the kinds of installed packages, which name them as entry points of ``GROUP``; what
-    could not be imported, by the names of the entry points."""
+def _installed() -> EntryPoints:
     # slow to import, and seldom needed
     from importlib.metadata import entry_points
 
+    return entry_points(group=GROUP)
+
+
+@cache
+def load_installed() -> dict[str, ProblemError]:
+    """Import the kinds of installed packages, which name them as entry points of ``GROUP``; what
+    could not be imported, by the names of the entry points."""
     broken = {}
-    for point in entry_points(group=GROUP):
+    for point in _installed():
         try:
             point.load()
         except (Exception, SystemExit) as error:
@@ -296,6 +304,12 @@ def write_constraint(stated: object, space: Space) -> Plain:
             f"a {type(stated).__name__} cannot be written to a file",
             where="constraints",
             remedy="Use the constraints of optmech",
+        )
+    if not type(stated).__module__.startswith("optmech") and stated.kind not in _installed().names:
+        warnings.warn(
+            f"the kind {stated.kind!r} is known in this session only, and its files are refused "
+            "elsewhere: return om.Linear and om.Ratios from a function, or install its module",
+            stacklevel=2,
         )
     plain = stated.plain(space)
     if not isinstance(plain, dict):

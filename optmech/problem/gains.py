@@ -171,35 +171,65 @@ class Adversary(Shown):
 
 def ball(weights: Floats, radius: Exact, apart: Floats | None = None) -> list[Masses]:
     """The ``corners`` of what is within a radius in W_1 of a distance, or in total variation."""
-    steps = 1 - np.eye(len(weights)) if apart is None else apart
-    rows = [tuple(map(Fraction, row)) for row in steps.tolist()]
+    rows = None
+    if apart is not None and not np.array_equal(apart, 1 - np.eye(len(apart))):
+        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
     return corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
 
 
-def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:
+def corners(
+    weights: Masses, radius: Fraction, apart: Sequence[Masses] | None = None
+) -> list[Masses]:
     """Distributions whose convex hull are all that mass can be moved to at a cost of at most
-    ``radius``, ``apart[s][t]`` being that of a unit from s to t (0 for s = t).
-
-    The plans of such moves are a polytope whose corners move the mass of every s to one place, but
-    for one s, which is split between two when that spends all of the radius. Raises ProblemError
-    where there are too many.
-    """
+    ``radius``, ``apart[s][t]`` being that of a unit from s to t (0 for s = t); 1 where there is no
+    such table, and then each of them is a corner. Raises ProblemError where there are too many."""
     found: dict[Masses, None] = {}
-    for count, masses in enumerate(_plans(weights, radius, apart)):
+    plans = _to_one(weights, radius) if apart is None else _plans(weights, radius, apart)
+    for count, masses in enumerate(plans):
         if masses is not None:
             found[masses] = None
         if len(found) > MOST or count > _SEARCHED:
             raise ProblemError(
                 f"more than {MOST:,} priors are corners of the ball",
                 where="radius",
-                remedy="Give a smaller radius or fewer secrets: a radius that can empty no place "
-                "has n (n - 1) corners for n secrets",
+                remedy="Give a smaller radius or fewer secrets: in total variation, a radius that "
+                "can empty no place has n (n - 1) corners for n secrets",
             )
-    return list(found)
+    return sorted(found)
+
+
+def _to_one(weights: Masses, radius: Fraction) -> Iterator[Masses | None]:
+    """Of a ball in total variation: all that is moved goes to one place t. It empties others, but
+    for one, ``last``, of which something is left. None for work without a corner."""
+    zero = Fraction()
+    total = sum(weights, zero)
+    for t, own in enumerate(weights):
+        if total - own <= radius or not radius:
+            alone = tuple(total if s == t else zero for s in range(len(weights)))
+            yield alone if total - own <= radius else weights
+            continue
+        others = [s for s, weight in enumerate(weights) if weight and s != t]
+        for last in others:
+            rest, emptied = total - own - weights[last], [(zero, frozenset[int]())]
+            for s in others:
+                if s == last:
+                    continue
+                rest -= weights[s]
+                both = ((m, e) for gone, past in emptied
+                        for m, e in ((gone, past), (gone + weights[s], past | {s})))  # fmt: skip
+                least = radius - weights[last] - rest
+                emptied = [(m, e) for m, e in both if least < m <= radius]
+                yield from (None for _ in emptied)
+            for gone, past in emptied:
+                moved = {t: own + radius, last: weights[last] - radius + gone}
+                yield tuple(zero if s in past else moved.get(s, v) for s, v in enumerate(weights))
 
 
 def _plans(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> Iterator[Masses | None]:
-    """The corners, some of them several times, and None for a dead end."""
+    """The plans of moves are a polytope whose corners move the mass of every s to one place, but
+    for one s, which is split between two when that spends all of the radius. What spends less is
+    no corner of their image unless all is at one place. Some come several times, and None for a
+    dead end."""
     used = [s for s, weight in enumerate(weights) if weight]
     masses = [Fraction()] * len(weights)
 
@@ -234,7 +264,7 @@ def _ends(
 ) -> Iterator[Masses | None]:  # fmt: skip
     """All mass placed but that of ``split``, which spends what is left."""
     if split is None:
-        yield tuple(masses)
+        yield tuple(masses) if not left or sum(map(bool, masses)) == 1 else None
         return
     mass, cost = weights[split], apart[split]
     reach = left / mass

@@ -69,7 +69,8 @@ class Listed(SameFields, ReadOnly):
         kept = value != absent
         bad = np.flatnonzero(~np.isfinite(value) & kept)
         if len(bad):
-            raise ProblemError("is not finite", where=_place(shape, int(at[bad[0]])))
+            remedy = "Give a finite number" + (" >= 0, or inf" if absent else "")
+            raise ProblemError("is not finite", where=_place(shape, int(at[bad[0]])), remedy=remedy)
         for k in np.flatnonzero(kept & (value < 0)).tolist()[:1]:
             read(float(value[k]))  # refuses what must not be below 0
         new = np.cumsum(kept) - 1

@@ -76,6 +76,12 @@ class DataFile:
         with _inside(self.name):
             return read_rows(path)
 
+    def arrays(self, directory: Path, name: str | None) -> Any:
+        """The array of a NumPy file, or the one that is called so."""
+        path = self.path(directory)
+        with _inside(self.name):
+            return read_arrays(path, name)
+
     @property
     def name(self) -> str:
         """The file or resource as the problem file names it."""
@@ -182,11 +188,10 @@ def read_arrays(path: Path, name: str | None = None) -> Any:
             if name is None and len(parts) == 1:
                 return part(next(iter(parts)))
             if name not in parts:
-                raise ProblemError(
-                    f"has {len(parts)} arrays",
-                    where=path,
-                    remedy='Say which one by name = "..."',
-                )
+                listed = ", ".join(map(repr, [*parts][:5]))
+                said = f"has {len(parts)} arrays" + (name is not None) * f", and none {name!r}"
+                remedy = f'Say which one by name = "...": {listed}'
+                raise ProblemError(said, where=path, remedy=remedy)
             return part(name)
 
 

@@ -294,10 +294,9 @@ def decoding(where: str, remedy: str) -> Iterator[None]:
     except OptmechError as error:
         raise VerificationError(str(error), where=where, remedy=remedy) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        said = f"no entry {error}" if isinstance(error, KeyError) else "an entry of another form"
         raise VerificationError(
-            f"is not a well-formed design: {type(error).__name__} {error}",
-            where=where,
-            remedy=remedy,
+            f"is not a well-formed design: {said}", where=where, remedy=remedy
         ) from error
     except (RecursionError, MemoryError) as error:
         raise VerificationError(

@@ -197,7 +197,7 @@ Label = Annotated[
 
 LabelReference = Annotated[
     Any,
-    must(_is_reference, "not a label", "Use a label of the secrets; a grid cell is [row, column]"),
+    must(_is_reference, "not a label", "Use one of the labels; a grid cell is [row, column]"),
     WithJsonSchema(_REFERENCE_SCHEMA),
 ]
 """A label as it is referred to; a grid cell is [row, column]."""
@@ -239,6 +239,10 @@ _Share = Annotated[FractionOfBlind, Tag(f"{TAG}table")]
 
 def _number_or_share(value: object) -> str:
     return f"{TAG}table" if isinstance(value, dict | FractionOfBlind) else f"{TAG}number"
+
+
+def _one_or_more(value: object) -> str:
+    return f"{TAG}{'table' if isinstance(value, list) else 'number'}"
 
 
 def _mask(value: object) -> Any:
@@ -305,7 +309,11 @@ SORTS: dict[str, Any] = {
             {"anyOf": [{"enum": ["W_inf", "W_1"]}, {"type": "array", "items": {"type": "number"}}]}
         ),
     ],
-    "limits": SignedNumber | Annotated[list[SignedNumber], Field(min_length=1)],
+    "limits": Annotated[
+        Annotated[SignedNumber, Tag(f"{TAG}number")]
+        | Annotated[Some[SignedNumber], Tag(f"{TAG}table")],
+        Discriminator(_one_or_more),
+    ],
     "bound": NonNegative,
     "bounds": list[NonNegative],
     "label": LabelReference,

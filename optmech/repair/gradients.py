@@ -6,7 +6,7 @@ still have one sum (theory: "Privacy at every point").
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints, normalised_rows
+from optmech.base.arrays import Floats, normalised_rows
 from optmech.certificate.check import Check
 from optmech.certificate.families.gradient import check_gradients
 from optmech.errors import VerificationError
@@ -15,20 +15,18 @@ from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import cone_rows
 from optmech.spaces.mesh import Mesh
 
-_MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
-_TRIES = 40
-"""Of constants: every one makes some column's rounding sufficient."""
+MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 
-def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
+def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = MARGINS[0]) -> Floats:
     """Near ``matrix`` (rows, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
     one, and ‖G_o[α]‖ <= (1 − margin) ε P[α,o] in every triangle, up to rounding."""
     raised = normalised_rows(np.maximum(matrix, 0.0))
-    constant = _missing(mesh, (1 - margin) * epsilon, raised)
+    constant = missing(mesh, (1 - margin) * epsilon, raised)
     return np.asarray((raised + constant) / (1 + constant.sum()))
 
 
-def _missing(mesh: Mesh, rate: float, matrix: Floats) -> Floats:
+def missing(mesh: Mesh, rate: float, matrix: Floats) -> Floats:
     """The least constant for every column (O,) with which ‖G_o[α]‖ <= rate · P[α,o] everywhere,
     up to rounding."""
     # (T, n, 3, O): what each control point allows, and the gradient there
@@ -48,7 +46,7 @@ def released_inside(
         Where none near it pass.
     """
     check = None
-    for margin in _MARGINS:
+    for margin in MARGINS:
         released = Numerators.rounded(inside(mesh, float(epsilon), matrix, margin))
         check = check_gradients(mesh, epsilon, released, index)
         if check.passed:
@@ -58,43 +56,3 @@ def released_inside(
         where="everywhere",
         remedy="Use a wider mesh: its triangles are too small for floating point",
     )
-
-
-def few_bits_inside(
-    mesh: Mesh, epsilon: Exact, matrix: Floats, bits: int, index: int | None = None
-) -> Numerators | None:
-    """Whole numbers over 2^``bits`` (at most 48) near a matrix whose gradients pass the exact
-    check; None where there is no room for them.
-
-    Rounding moves an entry by less than a unit, and what that adds to a gradient is made up for by
-    a whole constant in its column, which has no gradient itself.
-    """
-    total = 2**bits
-    own = inside(mesh, float(epsilon), matrix)
-    constant = np.zeros(own.shape[1], dtype=np.int64)
-    for _ in range(_TRIES):
-        left = total - constant.sum()
-        if left <= 0:
-            return None
-        whole = _rounded_rows(own, left) + constant
-        needed = _missing(mesh, (1 - _MARGINS[0]) * float(epsilon), whole.astype(np.float64))
-        if not needed.any():
-            released = Numerators.of(bits, whole)
-            if check_gradients(mesh, epsilon, released, index).passed:
-                return released
-            needed[:] = 1.0
-        constant += np.ceil(needed).astype(np.int64)
-    return None
-
-
-def _rounded_rows(matrix: Floats, total: int) -> Ints:
-    """Whole rows of the sum ``total``, each entry less than one from ``matrix`` times that: the
-    largest remainders are rounded up."""
-    scaled = matrix * total
-    down = np.floor(scaled)
-    short = total - down.sum(axis=1)
-    order = np.argsort(np.argsort(down - scaled, axis=1, kind="stable"), axis=1, kind="stable")
-    out = np.asarray(down + (order < short[:, None]), dtype=np.int64)
-    # rows whose floats do not sum to one exactly
-    out[np.arange(len(out)), scaled.argmax(axis=1)] += total - out.sum(axis=1)
-    return out

@@ -168,13 +168,19 @@ class _Equations:
         self.zero = inside.zero
         self.inside = inside.matrix
         secrets, observables = self.zero.shape
-        zero = given.log_ratio == 0
-        same = components(zero & zero.T)
+        zero, ties = given.log_ratio == 0, list(_tied_entries(inside))
+        tied = [np.outer(never, never) for never in self.zero.T]
+        for i, j, o in ties:
+            tied[o][i, j] = tied[o][j, i] = True
+        labels = map(components, tied)
+        # what is equal in all columns but one is equal there too
+        alike = sum((own[:, None] == own).astype(int) for own in labels) >= observables - 1
+        same = components((zero & zero.T) | alike)
         first = np.unique(same, return_index=True)[1][same]
         self.common = [_tie(secrets, i, s) for s, i in enumerate(first) if i != s]
         self.common += map(tuple, differences(given))
         self.more: list[list[Equation]] = [[] for _ in range(observables)]
-        for i, j, o in _tied_entries(inside):
+        for i, j, o in ties:
             if same[i] != same[j]:
                 self.more[o].append(_tie(secrets, i, j))
         self.rest = self._rest()

@@ -28,7 +28,7 @@ def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
     ]
     for k, constraint in enumerate(problem.constraints):
         promise = constraint.promise(problem.space)
-        rows.append((f"constraint {k}", f"{constraint.title}: {promise}"))
+        rows.append((f"constraint {k}", f"{constraint.called}: {promise}"))
     return rows
 
 

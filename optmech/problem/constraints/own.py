@@ -33,6 +33,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
 Per = Literal["all", "report", "secret"]
+_LARGEST = 1e100
 TOLERANCE = Exact(Fraction(1, 10**9))
 
 
@@ -87,8 +88,10 @@ def as_tolerance(value: Number) -> Exact:
 
 
 def as_title(value: str) -> str:
-    """Words of whoever states it."""
-    return text(value, "")
+    """Words of whoever states it, at most 200 characters."""
+    if len(text(value, "")) > 200:
+        raise ProblemError(f"has {len(value):,} characters", remedy="Give at most 200")
+    return value
 
 
 def _labels_at(plain: Any, space: Space) -> Any:
@@ -198,6 +201,14 @@ class Linear(Constraint):
                     where=name,
                     remedy="Give one number, or one for every inequality",
                 )
+        same = [k for k, (a, b) in enumerate(self._limits) if a is not None and a == b]
+        if self.equal is None and same:
+            raise ProblemError(
+                f"inequality {same[0]} has the same upper and lower limit",
+                where="upper",
+                remedy="Give it as equal: released probabilities are whole numbers over a power of "
+                "two, and meet equations to within a tolerance",
+            )
 
     @property
     def count(self) -> int:
@@ -206,12 +217,12 @@ class Linear(Constraint):
         several = len(shape) == 3 or (self.per != "all" and len(shape) == 2)
         return shape[0] if several else 1
 
-    def _limit(self, name: Literal["upper", "lower"]) -> list[Exact | None]:
-        """One for every inequality that is stated."""
-        given = getattr(self, name) if self.equal is None else self.equal
-        if given is None:
-            return [None] * self.count
-        return list(given) * (self.count // len(given))
+    @property
+    def _limits(self) -> list[tuple[Exact | None, ...]]:
+        """Of every inequality that is stated the upper and the lower one."""
+        given = (self.upper, self.lower) if self.equal is None else (self.equal, self.equal)
+        sides = ((None,) if v is None else v for v in given)
+        return list(zip(*(side * (self.count // len(side)) for side in sides), strict=True))
 
     def _ordered(self, space: Space) -> Listed:
         """The weights in the order of secrets and observables. Raises ProblemError where they do
@@ -256,13 +267,17 @@ class Linear(Constraint):
         )
         number, known = source[order], dict(ordered.exact)
         exact = tuple((int(k), known[int(number[k])]) for k in _those(number, known))
-        upper, lower = (
-            tuple(v for v in self._limit(name) for _ in range(times)) for name in ("upper", "lower")
-        )
-        slack = [Fraction()] * len(upper)
+        upper, lower = zip(*(pair for pair in self._limits for _ in range(times)), strict=True)
+        slack, largest = [Fraction()] * len(upper), abs(table).max(axis=1).toarray().ravel()
+        odd = np.flatnonzero((largest > _LARGEST) | ((largest > 0) & (largest < 1 / _LARGEST)))
+        if len(odd):
+            raise ProblemError(
+                f"those of inequality {odd[0] // times} are all tiny, or one is huge",
+                where="weights",
+                remedy="Multiply weights and limits, so that the largest weight is about 1",
+            )
         if self.equal is not None:
-            largest = abs(table).max(axis=1).toarray().ravel().tolist()
-            slack = [self.tolerance.factor * Fraction(v) for v in largest]
+            slack = [self.tolerance.factor * Fraction(v) for v in largest.tolist()]
         yield families.Linear(index, m, table, exact, lower, upper, tuple(slack))
 
     def _entries(self, ordered: Listed, space: Space) -> tuple[Ints, Ints, Ints, Ints]:
@@ -288,8 +303,7 @@ class Linear(Constraint):
         counted = what if self.count == 1 else f"{self.count} {what}"
         each = "" if self.per == "all" else f" for every {self.per}"
         within = "" if self.equal is None else f", within {self.tolerance.words} of a weight"
-        stated = f"{counted} linear in the probabilities{each}{within}"
-        return f"{self.title}: {stated}" if self.title else stated
+        return f"{counted} linear in the probabilities{each}{within}"
 
     def promised(self, space: Space) -> Promised:
         return Promised()
@@ -338,7 +352,7 @@ class Ratios(Constraint):
     [[0.5 0.5]
      [0.  1. ]]
     >>> promise.promise(problem.space)
-    'one-sided: log ratios of its own for 1 pair of secrets'
+    'log ratios of its own for 1 pair of secrets'
     """
 
     _domains: ClassVar[Sequence[Domain]] = ()
@@ -383,7 +397,8 @@ class Ratios(Constraint):
         for name in ("of", "to"):
             for k, row in enumerate(getattr(self, name) or ()):
                 if row.shape != (n,):
-                    raise ProblemError(f"{row.size} entries for {n} secrets", where=f"{name}[{k}]")
+                    said = f"{row.size} entries for {n} secrets"
+                    raise ProblemError(said, where=f"{name}[{k}]", remedy="Give one for every one")
         domains = [space.secrets, space.secrets] if self.of is None else [None]
         if len(shape) > len(sides):
             domains = [*domains, space.observables]
@@ -442,10 +457,7 @@ class Ratios(Constraint):
         count = self._limited(space)
         of = "secrets" if self.of is None else "distributions"
         some = "" if self.reports is None else f", for {self._where(space).sum()} of the reports"
-        said = (
-            f"log ratios of its own for {count} {'pair' if count == 1 else 'pairs'} of {of}{some}"
-        )
-        return f"{self.title}: {said}" if self.title else said
+        return f"log ratios of its own for {count} pair{'s' * (count != 1)} of {of}{some}"
 
     def promised(self, space: Space) -> Promised:
         whole = self.reports is None and len(self.log_ratio.shape) == 2

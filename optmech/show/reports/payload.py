@@ -235,7 +235,7 @@ def constraints(
     unknown = dict.fromkeys(("quantity", "unit", "sense", "promised", "measured"))
     return [
         {
-            "kind": constraint.title,
+            "kind": constraint.called,
             "promise": constraint.promise(problem.space),
             **kept.get(k, unknown),
             "prices": [

@@ -148,14 +148,21 @@ def small(value: object) -> Real:
 
 def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     """Of pushed distributions, both ways."""
-    keys(c, "kind epsilon pairs delta divergence scale")
+    keys(c, "kind epsilon pairs delta divergence scale", "among distance radius")
+    need(c.get("among") is None and c.get("distance") is None, "distributions that are no pairs")
     given = listing(c["pairs"])
     need(len(given) > 0, "there is no pair")
     scale = [ONE] * len(given) if c["scale"] is None else fractions(c["scale"], len(given))
-    pairs = []
+    pairs: list[Pair] = []
     for pair, factor in paired(given, scale):
-        a, b = (normalised(distribution(side, stated.n)) for side in listing(pair, 2))
-        pairs.append(Pair(a, b, factor))
+        sides: list[list[Vector]] = [[distribution(side, stated.n)] for side in listing(pair, 2)]
+        if c.get("radius") is not None:
+            need(c["scale"] is None, "a radius with a scale")
+            balls = [ball(stated, side, {**c, "within": None}) for (side,) in sides]
+            sides = [[[Fraction(float(v)) for v in own] for own in near] for near in balls]
+            need(len(pairs) + math.prod(map(len, sides)) <= 10_000, "too many pairs of corners")
+        near, far = ([normalised(own) for own in side] for side in sides)
+        pairs += [Pair(a, b, factor) for a, b in product(near, far)]
     if all(a == b for a, b, _ in pairs):
         stated.say("constrains nothing")
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
@@ -193,7 +200,7 @@ def between_distributions(pairs: list[Pair], epsilon: Real, delta: Real, kind: s
 
 def pufferfish(stated: Statement, c: Body) -> Inequalities:
     """Of the laws of the answer given one secret and another."""
-    keys(c, "kind epsilon pairs delta")
+    keys(c, "kind epsilon pairs delta", "radius")
     yield from distribution_privacy(stated, {**c, "divergence": "max", "scale": None})
 
 
@@ -268,23 +275,53 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
 
 def ball(stated: Statement, weights: Vector, c: Body) -> list[tuple[Fraction, ...]]:
     """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
-    n = stated.n
-    apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
-    if c["within"] is not None:
-        apart = stated.among(c["within"])
-        need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
-    return corners(weights, Real.read(c["radius"]).bounds().high, apart)
+    radius, n = Real.read(c["radius"]).bounds().high, stated.n
+    even = [[Fraction(s != t) for t in range(n)] for s in range(n)]
+    apart = even if c["within"] is None else stated.among(c["within"])
+    need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
+    if apart == even:
+        return sorted(to_one(weights, radius))
+    return sorted(corners(weights, radius, apart))
 
 
-def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Fraction, ...]]:
+def with_mass(masses: Vector, t: int, mass: Fraction) -> Vector:
+    return [v + mass if s == t else v for s, v in enumerate(masses)]
+
+
+def to_one(weights: Vector, radius: Fraction) -> set[tuple[Fraction, ...]]:
+    """The corners of a ball in total variation: one place receives, and others are emptied in
+    some order, until the radius is spent within the last of them (theory, "Leakage")."""
+    places, tried, total = range(len(weights)), count(1), sum(weights, ZERO)
+    found: set[tuple[Fraction, ...]] = set() if radius else {tuple(weights)}
+    for t, last in product(places, places if radius else ()):
+        if total - weights[t] <= radius:
+            found.add(tuple(with_mass([ZERO] * len(weights), t, total)))
+            continue
+        if t == last or not weights[last]:
+            continue
+        # who may still be emptied, what is left to take, and what is there
+        stack = [([s for s in places if s not in (t, last) and weights[s]], radius, weights)]
+        while stack:
+            need(next(tried) < 10**6 and len(found) <= 1000, "too many priors")
+            others, left, now = stack.pop()
+            if left < 0 or left - sum(weights[s] for s in others) >= weights[last]:
+                continue
+            if others:
+                s, *more = others
+                without = with_mass(now, s, -weights[s])
+                stack += [(more, left, now), (more, left - weights[s], without)]
+            else:
+                found.add(tuple(with_mass(with_mass(now, t, radius), last, -left)))
+    return found
+
+
+def corners(weights: Vector, radius: Fraction, apart: Matrix) -> set[tuple[Fraction, ...]]:
     """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
-    mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
+    mass of every place goes to one, that of one place perhaps to two (theory, "Leakage"). What
+    costs less is no corner, unless all is at one place."""
     n, tried = len(weights), count(1)
     used = [s for s in range(n) if weights[s]]
-    found: dict[tuple[Fraction, ...], None] = {}
-
-    def with_mass(masses: Vector, t: int, mass: Fraction) -> Vector:
-        return [v + mass if s == t else v for s, v in enumerate(masses)]
+    found: set[tuple[Fraction, ...]] = set()
 
     def go(k: int, left: Fraction, masses: Vector, split: int | None) -> None:
         need(next(tried) < 10**6 and len(found) <= 1000, "too many priors")
@@ -294,20 +331,20 @@ def corners(weights: Vector, radius: Fraction, apart: Matrix) -> list[tuple[Frac
                 cost = weights[s] * apart[s][t]
                 if cost <= left:
                     go(k + 1, left - cost, with_mass(masses, t, weights[s]), split)
-            if split is None:
+            if split is None and left:
                 go(k + 1, left, masses, s)
         elif split is None:
-            found[tuple(masses)] = None
+            if not left or n - masses.count(ZERO) == 1:
+                found.add(tuple(masses))
         else:
             each, mass = apart[split], weights[split]
             for a in (t for t in range(n) if each[t] * mass < left):
                 for b in (t for t in range(n) if each[t] * mass > left):
                     share = (left - mass * each[a]) / (each[b] - each[a])
-                    ends = with_mass(with_mass(masses, a, mass - share), b, share)
-                    found[tuple(ends)] = None
+                    found.add(tuple(with_mass(with_mass(masses, a, mass - share), b, share)))
 
     go(0, radius, [ZERO] * n, None)
-    return list(found)
+    return found
 
 
 def mutual_information(stated: Statement, c: Body) -> Inequalities:
@@ -341,7 +378,7 @@ def pointwise_maximal_leakage(stated: Statement, c: Body) -> Inequalities:
         for corner in ball(stated, prior, c):
             own = [-rounded_up(-v) for v in corner]
             lost = 2 * (1 - sum(own, ZERO)) / least if least else ZERO
-            near.append((own, -rounded_up(lost - 1)))
+            near.append((own, max(ZERO, -rounded_up(lost - 1))))
     used = [s for s in range(stated.n) if any(own[s] for own, _ in near)]
     yield Lifted(epsilon, [Pair({s: ONE}, normalised(own), d) for own, d in near for s in used])
 

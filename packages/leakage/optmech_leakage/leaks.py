@@ -99,7 +99,7 @@ def measured_repetition(
         if isinstance(stated, DistributionPrivacy) and stated.divergence == "max":
             bounds = [
                 repeated.distribution_delta(a, b, stated.epsilon.times(factor))
-                for (a, b), factor in zip(stated.pairs, stated.scales, strict=True)
+                for (a, b), factor in zip(stated.corners, stated.scales, strict=True)
             ]
             found[f"population_delta_{place}"] = (
                 f"δ of {k} reports about {k} people at the ε of constraint {place}",

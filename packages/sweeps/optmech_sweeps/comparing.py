@@ -126,6 +126,8 @@ def compare(
             where="problem",
             remedy="Compare a problem with one constraint that has an ε",
         )
+    if not len(epsilons):
+        raise ProblemError("is empty", where="epsilons", remedy="Give one or more")
     names = [OPTIMUM, *KNOWN] if mechanisms is None else list(mechanisms)
     for name in names:
         if name != OPTIMUM:

@@ -85,7 +85,7 @@ def _figures(problem: Problem, made: Mechanism, own: Known) -> dict[str, Any]:
         "loss": tuples.expected_loss(problem.prior, problem.loss),
         "worst_loss": None,
         **{
-            f"constraints[{k}] epsilon": _epsilon(tuples, constraint.pairs, own.delta or 0)
+            f"constraints[{k}] epsilon": _epsilon(tuples, constraint.corners, own.delta or 0)
             for k, constraint in enumerate(problem.constraints)
             if isinstance(constraint, DistributionPrivacy | Pufferfish)
         },

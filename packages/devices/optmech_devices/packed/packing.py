@@ -20,12 +20,11 @@ from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
 from optmech.pipeline.search import strictly_inside
 from optmech.problem import Problem
 from optmech.problem.ratios import gradient_in, over_places
-from optmech.repair.few_bits import few_bits
-from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
 from optmech_devices.packed.cbor import encode
 from optmech_devices.packed.clauses import beliefs_of, clauses_of, objective_of
+from optmech_devices.packed.few_bits import few_bits, few_bits_inside
 from optmech_devices.packed.file import Parts, Table
 from optmech_devices.packed.header import Accuracy, Header, Loss
 from optmech_devices.packed.mechanism import PackedMechanism

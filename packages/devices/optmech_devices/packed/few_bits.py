@@ -4,23 +4,28 @@ Rounding entries one by one breaks the ratios of small ones. Here every column i
 least majorant among *whole* vectors of the cone, v_j = ceil(max_i e^{-r_ij} v_i), rows are
 completed by a whole vector that lies in the cone as well, and reports whose least entries would
 cost more than they are worth are merged into others first. Proofs: docs/theory/files.md, "Packing".
-The result is still to be decided by the certificate: nothing is promised here.
+The result is still to be decided by the certificate: nothing is promised here. Constants have no
+gradient: with whole ones in its columns, a matrix over a mesh's control points keeps its promise.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times
 from optmech.base.read_only import record
+from optmech.certificate.families.gradient import check_gradients
 from optmech.certificate.statement import Statement
+from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone, members_of
 from optmech.repair.fixed_rows import HeldRows
+from optmech.repair.gradients import MARGINS, inside, missing
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Implied, Released
+from optmech.spaces.mesh import Mesh
 
 MOST_BITS = 48
 """Whole numbers up to 2^48 are floats with bits to spare."""
@@ -28,6 +33,8 @@ _SMALL, _SNAP = 4096.0, 2e-13
 """Products below the first that exceed a whole number by less than this share of it are taken for
 that number: ratios such as 2 are often meant exactly, and there a unit counts."""
 _TRIES = 16
+_CONSTANTS = 40
+"""Added to columns: every one makes some column's rounding sufficient."""
 _SHARES = (0.0, 0.5, 1.0, 2.0)
 _MIXTURES = (0.0, *(2.0**-k for k in range(40, 3, -4)))
 
@@ -187,3 +194,43 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
         out = np.zeros_like(matrix)
         np.add.at(out.T, used[target], columns.T)
         yield out
+
+
+def few_bits_inside(
+    mesh: Mesh, epsilon: Exact, matrix: Floats, bits: int, index: int | None = None
+) -> Numerators | None:
+    """Whole numbers over 2^``bits`` (at most 48) near a matrix whose gradients pass the exact
+    check; None where there is no room for them.
+
+    Rounding moves an entry by less than a unit, and what that adds to a gradient is made up for by
+    a whole constant in its column, which has no gradient itself.
+    """
+    total = 2**bits
+    own = inside(mesh, float(epsilon), matrix)
+    constant = np.zeros(own.shape[1], dtype=np.int64)
+    for _ in range(_CONSTANTS):
+        left = total - constant.sum()
+        if left <= 0:
+            return None
+        whole = _rounded_rows(own, left) + constant
+        needed = missing(mesh, (1 - MARGINS[0]) * float(epsilon), whole.astype(np.float64))
+        if not needed.any():
+            released = Numerators.of(bits, whole)
+            if check_gradients(mesh, epsilon, released, index).passed:
+                return released
+            needed[:] = 1.0
+        constant += np.ceil(needed).astype(np.int64)
+    return None
+
+
+def _rounded_rows(matrix: Floats, total: int) -> Ints:
+    """Whole rows of the sum ``total``, each entry less than one from ``matrix`` times that: the
+    largest remainders are rounded up."""
+    scaled = matrix * total
+    down = np.floor(scaled)
+    short = total - down.sum(axis=1)
+    order = np.argsort(np.argsort(down - scaled, axis=1, kind="stable"), axis=1, kind="stable")
+    out = np.asarray(down + (order < short[:, None]), dtype=np.int64)
+    # rows whose floats do not sum to one exactly
+    out[np.arange(len(out)), scaled.argmax(axis=1)] += total - out.sum(axis=1)
+    return out
