@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from optmech.files import load_problem as load_problem, load_task as load_task
     from optmech.pipeline.plan import plan as plan
     from optmech.pipeline.profiles import Profile as Profile
-    from optmech.pipeline.redesign import redesign as redesign
     from optmech.pipeline.solve import solve as solve
     from optmech.problem import (
         DifferentialPrivacy as DifferentialPrivacy,

@@ -39,12 +39,13 @@ TAKEN = {
         spaces.mesh.triangulation spaces.observables spaces.sphere spaces.tables
     """,
     "optmech_leakage": """
-        analysis.measures analysis.repetition analysis.vulnerability base.arrays base.highs
+        analysis.measures analysis.probabilities analysis.repetition base.arrays base.highs
         base.labels base.names base.read_only base.shown base.simplex cli.commands.solve cli.inputs
-        cli.output designs.file errors exact.arguments exact.number exact.numerators
-        exact.ratios.generators exact.rounding pipeline.redesign problem problem.attack
-        reading.sealed show.plots spaces.arguments spaces.distances spaces.domain spaces.mechanism
-        spaces.prior spaces.rationals
+        cli.output designs.design designs.file errors exact.arguments exact.number exact.numerators
+        exact.ratios.generators exact.rounding pipeline.profiles pipeline.session pipeline.solve
+        problem problem.attack problem.constraints.fixed_rows problem.space reading.sealed
+        show.plots show.plots.drawing spaces.arguments spaces.distances spaces.domain spaces.labels
+        spaces.mechanism spaces.prior spaces.rationals
     """,
     "optmech_noise": """
         base.arrays base.bisection base.highs base.machine base.names base.numerals base.read_only
@@ -55,7 +56,7 @@ TAKEN = {
         show.plots.drawing spaces.arguments spaces.domain spaces.prior
     """,
     "optmech_surveys": """
-        analysis.counts analysis.measures analysis.surveys analysis.vulnerability base.arrays
+        analysis.counts analysis.measures analysis.probabilities analysis.surveys base.arrays
         base.names base.read_only base.shown base.simplex base.storage cli.inputs cli.output
         designs.design errors exact.arguments exact.number exact.numerators exact.rounding
         files.load lp.inequalities mechanisms.discrete mechanisms.planar pipeline.solve problem

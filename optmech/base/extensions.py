@@ -36,7 +36,7 @@ OWNERS: dict[str, dict[str, tuple[str, ...]]] = {
         MEASURES: ("averaging", "crossings"),
     },
     "optmech-leakage": {
-        NAMES: ("leakage",),
+        NAMES: ("leakage", "plots.compared", "redesign"),
         COMMANDS: ("compare", "redesign"),
         MEASURES: ("leakage",),
     },

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.analysis.vulnerability import probabilities
+from optmech.analysis.probabilities import probabilities
 from optmech.base.machine import needed
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError, VerificationError

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from optmech.analysis.vulnerability import best_guesses
+from optmech.analysis.probabilities import best_guesses
 from optmech.base.arrays import normalised_rows
 from optmech.errors import ProblemError, inside
 from optmech.spaces.arguments import checked_arguments

@@ -15,7 +15,7 @@ from optmech.analysis.distributional import Pairwise, every_pair, outputs_of, wi
 from optmech.analysis.divergences.named import FUNCTIONS, max_divergence, renyi
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.analysis.measures import IndexPairs, neighbours, per_unit
-from optmech.analysis.vulnerability import shares
+from optmech.analysis.probabilities import shares
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import nonnegative

@@ -15,7 +15,7 @@ import numpy as np
 
 from optmech.analysis.guarantees.guarantee import ALL_POINTS, Guarantee, require, require_kept
 from optmech.analysis.guarantees.lifting import COUPLED
-from optmech.analysis.vulnerability import shares
+from optmech.analysis.probabilities import shares
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, whole

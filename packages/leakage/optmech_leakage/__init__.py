@@ -17,19 +17,7 @@ from typing import TYPE_CHECKING
 from optmech.base.names import lazily
 
 if TYPE_CHECKING:
-    from optmech.analysis.vulnerability import (
-        Hyper as Hyper,
-        additive_leakage as additive_leakage,
-        best_guesses as best_guesses,
-        guessing_entropy as guessing_entropy,
-        hyper as hyper,
-        multiplicative_leakage as multiplicative_leakage,
-        partition as partition,
-        posterior_vulnerability as posterior_vulnerability,
-        predicate as predicate,
-        prior_vulnerability as prior_vulnerability,
-        reduced as reduced,
-    )
+    from optmech.analysis.probabilities import best_guesses as best_guesses
     from optmech_leakage.capacities import (
         Capacity as Capacity,
         ShannonCapacity as ShannonCapacity,
@@ -56,5 +44,17 @@ if TYPE_CHECKING:
         repeated as repeated,
     )
     from optmech_leakage.refinement import Refinement as Refinement, refines as refines
+    from optmech_leakage.vulnerability import (
+        Hyper as Hyper,
+        additive_leakage as additive_leakage,
+        guessing_entropy as guessing_entropy,
+        hyper as hyper,
+        multiplicative_leakage as multiplicative_leakage,
+        partition as partition,
+        posterior_vulnerability as posterior_vulnerability,
+        predicate as predicate,
+        prior_vulnerability as prior_vulnerability,
+        reduced as reduced,
+    )
 else:
     __getattr__, __dir__ = lazily(__name__, mutual_information="shannon_leakage")

@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.analysis.vulnerability import joint, probabilities, shares, variation
+from optmech.analysis.probabilities import joint, probabilities, shares, variation
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown

@@ -15,15 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.analysis.measures import prior_weights
-from optmech.analysis.vulnerability import (
-    drawn,
-    fractions,
-    joint,
-    posterior_vulnerability,
-    rational_rows,
-    reduced,
-    require_same_secrets,
-)
+from optmech.analysis.probabilities import joint
 from optmech.base.arrays import Floats
 from optmech.base.labels import label_text
 from optmech.base.read_only import record
@@ -36,6 +28,14 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech_leakage.composition import Parallel, parallel
+from optmech_leakage.vulnerability import (
+    drawn,
+    fractions,
+    posterior_vulnerability,
+    rational_rows,
+    reduced,
+    require_same_secrets,
+)
 
 _GRID = 2.0**-40
 _PROGRAM = 300_000

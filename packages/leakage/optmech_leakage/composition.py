@@ -12,17 +12,8 @@ from itertools import permutations
 
 import numpy as np
 
-from optmech.analysis.repetition import delta_of_pair, exactly_earned, nearly_earned
-from optmech.analysis.vulnerability import (
-    IDENTITY,
-    Gain,
-    Scaled,
-    gain_of,
-    posterior_vulnerability,
-    probabilities,
-    reduced,
-    shares,
-)
+from optmech.analysis.probabilities import IDENTITY, Gain, Scaled, gain_of, probabilities, shares
+from optmech.analysis.repetition import delta_of_pair
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -35,6 +26,8 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, between
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
+from optmech_leakage.repetition import exactly_earned, nearly_earned
+from optmech_leakage.vulnerability import posterior_vulnerability, reduced
 
 _MOST = 1000
 _TYPES, _PRODUCTS = 20_000, 4_000_000

@@ -17,18 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.vulnerability import (
-    Gain,
-    Groups,
-    drawn,
-    fractions,
-    posterior_vulnerability,
-    proportional,
-    rational_rows,
-    reduced,
-    require_same_secrets,
-    variation,
-)
+from optmech.analysis.probabilities import Gain, variation
 from optmech.base.arrays import Floats, largest_entry, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -41,6 +30,16 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import RationalRows, Shares
 from optmech_leakage.feasibility import eliminated, nonnegative_solution, rational, solved
+from optmech_leakage.vulnerability import (
+    Groups,
+    drawn,
+    fractions,
+    posterior_vulnerability,
+    proportional,
+    rational_rows,
+    reduced,
+    require_same_secrets,
+)
 
 Fractions = list[list[Fraction]]
 _GRID = 2.0**-40

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from optmech.analysis.counts import Counts, counts_of
 from optmech.analysis.measures import prior_weights
+from optmech.analysis.probabilities import probabilities
 from optmech.analysis.surveys import Estimate, error, people, statistic, variances
-from optmech.analysis.vulnerability import probabilities
 from optmech.base.arrays import Floats, finite_array, slices
 from optmech.base.read_only import record
 from optmech.base.shown import Shown

@@ -80,7 +80,8 @@ def run(args: Namespace) -> Answer:
     words = leaks.verdict(forth, back)
     pair = leaks.measured_versions(problem, versions, mine, other)
     if args.picture is not None:
-        from optmech.show.plots import compared, save
+        from optmech.show.plots import save
+        from optmech_leakage.picture import compared
 
         names = [Path(args.first).stem, Path(args.second).stem]
         if names[0] == names[1]:

@@ -31,11 +31,11 @@ def run(args: Namespace) -> Answer:
     import optmech_leakage as leakage
     from optmech.cli.commands.solve import Delivery, asked, search_seconds
     from optmech.designs.file import load_mechanism
-    from optmech.pipeline.redesign import redesign
     from optmech.problem.attack import choose_distance
     from optmech.reading.sealed import packed_reader
     from optmech.spaces.mechanism import Mechanism
     from optmech_leakage.leaks import measured_versions, version_notes, version_rows
+    from optmech_leakage.redesign import redesign
 
     file, profile = asked(args)
     claim_outputs(args, (args.design, *file.inputs, args.profile))
