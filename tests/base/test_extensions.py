@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -31,8 +32,10 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {group: extensions.added(group) for group in groups if isinstance(group, str)}
     monkeypatch.setattr(extensions, "added", own)
     monkeypatch.setattr("optmech.cli.main.added", own)
-    # it asks when it is imported
-    monkeypatch.delitem(sys.modules, "optmech.cli.commands.measure", raising=False)
+    # it asks when it is imported, and is what it was afterwards
+    measure = import_module("optmech.cli.commands.measure")
+    monkeypatch.setattr("optmech.cli.commands.measure", measure)
+    monkeypatch.delitem(sys.modules, "optmech.cli.commands.measure")
 
 
 def told(name: str, folder: str = "devices", how: str = "in") -> str:

@@ -108,7 +108,7 @@ def test_many_observables_are_bounded() -> None:
 
 
 def test_what_is_left_out_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmech.analysis import repetition
+    from optmech_leakage import repetition
 
     m = whole([[5, 3, 2, 1], [1, 2, 3, 5], [2, 4, 4, 1]])
     prior = om.Prior(m.secrets, [3, 2, 1])
