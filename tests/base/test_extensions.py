@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 import optmech as om
 from optmech.base import extensions
+from optmech.cli.commands import measure
 from optmech.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +32,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {group: extensions.added(group) for group in groups if isinstance(group, str)}
     monkeypatch.setattr(extensions, "added", own)
     monkeypatch.setattr("optmech.cli.main.added", own)
-    # it asks when it is imported, and is what it was afterwards
-    measure = import_module("optmech.cli.commands.measure")
+    # it asked when it was imported, and is what it was afterwards
     monkeypatch.setattr("optmech.cli.commands.measure", measure)
     monkeypatch.delitem(sys.modules, "optmech.cli.commands.measure")
 
