@@ -41,7 +41,7 @@ class Binning:
 
     def __str__(self) -> str:
         total = self.inside + self.left_out
-        parts = [f"{self.inside:.10g} of {total:.10g} observations counted"]
+        parts = [f"{_count(self.inside)} of {_count(total)} observations counted"]
         if self.outside or not self.missing:
             parts.append(f"{_share(self.outside, total)} fall outside the domain")
         if self.missing:
@@ -355,4 +355,9 @@ def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[F
 
 
 def _share(part: float, total: float) -> str:
-    return f"{part:.10g} ({100 * part / total if total else 0.0:.1f} %)"
+    return f"{_count(part)} ({100 * part / total if total else 0.0:.1f} %)"
+
+
+def _count(weight: float) -> str:
+    """Weights of a file are its user's: those that are no counts are not shown in full."""
+    return f"{weight:.10g}" if weight == int(weight) else f"{weight:.4g}"
