@@ -360,4 +360,4 @@ def _share(part: float, total: float) -> str:
 
 def _count(weight: float) -> str:
     """Weights of a file are its user's: those that are no counts are not shown in full."""
-    return f"{weight:.10g}" if weight == int(weight) else f"{weight:.4g}"
+    return f"{weight:.10g}" if float(weight).is_integer() else f"{weight:.4g}"
