@@ -346,9 +346,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["check", str(path)]) == 0
     assert main(["sample", str(path), "7", "--seed", "1"]) == 0
     capsys.readouterr()
-    assert main(["noise", "--zcdp", "1", "--loss", "square", "-o", str(path)]) == 0
+    assert main(["noise", "--zcdp", "2", "-o", str(path)]) == 0
     assert main(["check", str(path)]) == 0
-    asked = ["--order", "1", "--budget", "2.25", "--loss", "square", "--real", "--cells", "8"]
+    asked = ["--order", "1", "--budget", "2.25", "--loss", "square", "--real", "--cells", "4"]
     picture = str(tmp_path / "real.png")
     assert main(["noise", *asked, "-o", str(path), "--picture", picture]) == 0
     assert "least divergence" in capsys.readouterr().out
