@@ -19,7 +19,14 @@ import optmech as om
 ASKED: dict[str, dict[str, Any]] = {
     "plane": {"epsilon": 3, "delta": 1e-2, "cells": 4, "gap": 0.2},
     "distance": {"epsilon": 1, "delta": 0.02, "cells": 4, "loss": "absolute", "gap": 0.2},
-    "space": {"epsilon": 2, "delta": 0.01, "dimension": 3, "sensitivity": "5/2", "cells": 10, "gap": 0.1},
+    "space": {
+        "epsilon": 2,
+        "delta": 0.01,
+        "dimension": 3,
+        "sensitivity": "5/2",
+        "cells": 10,
+        "gap": 0.1,
+    },
 }
 
 
