@@ -68,14 +68,26 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores() + 1
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Files begin in the order of ``pytest_collection_modifyitems``, not those of most tests."""
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what took long when it was last measured (``tests/tiers.py``)."""
+    """Mark what took long when it was last measured (``tests/tiers.py``); workers begin with the
+    files of most such tests, since whoever gets a long one last is waited for."""
     listed = _HERE / "tests" / "slow.txt"
     names = set(listed.read_text(encoding="utf-8").split() if listed.is_file() else ())
     for item in items:
         test = item.nodeid.partition("[")[0]
         if names & {test, test.partition("::")[0]}:
             item.add_marker(pytest.mark.slow)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        tests, slow = Counter[Path](), Counter[Path]()
+        for item in items:
+            tests[item.path] += 1
+            slow[item.path] += item.get_closest_marker("slow") is not None
+        items.sort(key=lambda item: (-slow[item.path], -tests[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -26,14 +26,14 @@ ASKED: dict[str, dict[str, Any]] = {
     "staircase": {"epsilon": 1},
     "squares": {"epsilon": "ln 3", "loss": "square", "sensitivity": "5/2", "cells": 8},
     "absolute": {"epsilon": 1, "delta": "1e-5", "sensitivity": 2},
-    "finer": {"epsilon": 5, "delta": "1e-5", "cells": 48},
+    "finer": {"epsilon": 5, "delta": "1e-5", "cells": 20},
     "rises": {"epsilon": 3, "delta": "3/10", "loss": "square"},
-    "threshold": {"epsilon": 1, "delta": "1/1000", "loss": "threshold", "width": "5/3"},
+    "threshold": {"epsilon": 1, "delta": "1/100", "loss": "threshold", "width": "5/3", "cells": 6},
     "pure threshold": {"epsilon": 1, "loss": "threshold", "width": 2, "cells": 8},
     "corners": {"epsilon": 1, "delta": "1/100", "loss": [(0, 1), ("1/3", 0), (2, 4)], "cells": 8},
     "flat": {"epsilon": 0, "delta": "1/10"},
     "gathered": {"epsilon": 3, "delta": "3/10", "cells": 12},
-    "cubes": {"epsilon": 1, "delta": "1/100", "loss": lambda x: x**3, "cells": 8},
+    "cubes": {"epsilon": 1, "delta": "1/100", "loss": lambda x: x**3, "cells": 4},
     "table": {
         "epsilon": 2,
         "loss": RealLoss.convex(
@@ -94,8 +94,10 @@ def test_brackets_of_an_earlier_program(epsilon: int, cells: int, low: float, hi
     # at ε = 5 more is known of the middle
     assert low * (1 - 1e-5) <= design.lower_bound <= low * 1.02
     assert low < design.loss < high + 1e-6
-    finer = om.noise.real(epsilon, "1e-5", cells="auto")
-    assert finer.gap <= 1e-3
+    # to a thousandth at ε = 5 it takes 128 cells
+    gap = 1e-2 if epsilon == 5 else 1e-3
+    finer = om.noise.real(epsilon, "1e-5", cells="auto", gap=gap)
+    assert finer.gap <= gap
     assert low - 1e-6 < finer.lower_bound < finer.loss < high + 1e-6
 
 
@@ -149,9 +151,9 @@ def test_the_bound_of_the_middle_is_below_what_a_program_finds(
 def test_the_middle_gathers_what_delta_allows() -> None:
     """(ε, δ) = (3, 0.3): a published monotone density has E|Z| = 0.170048, and 0.1705 was called
     optimal (Selvi, Liu and Wiesemann 2025, supplement)."""
-    design = om.noise.real(3, "3/10", cells=32)
-    assert (design.grid, design.cells) == (32, 480)
-    assert 0.16242 < design.lower_bound < design.loss < 0.16335
+    design = om.noise.real(3, "3/10", cells=16)
+    assert (design.grid, design.cells) == (16, 677)
+    assert 0.1615 < design.lower_bound < design.loss < 0.1645
 
 
 def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
@@ -178,7 +180,7 @@ def test_divergences_at_every_real_shift(loss: str) -> None:
     than the bound, and nothing on the line costs less."""
     rng = np.random.default_rng(4)
     given = [(0, 0), ("1/3", "1/3"), (1, 4)] if loss == "corners" else loss
-    design = om.noise.rdp([(1, "3/4"), (2, 1)], loss=given, sensitivity=2, cells=12)
+    design = om.noise.rdp([(1, "3/4"), (2, 1)], loss=given, sensitivity=2, cells=6)
     ends, heights = cells_of(design)
     assert float(heights @ np.diff(ends)) == pytest.approx(1, abs=1e-9)
     most = []
@@ -202,7 +204,7 @@ def test_divergences_at_every_real_shift(loss: str) -> None:
     if costs is None:
         costs = np.interp(np.abs(x), [0, 1 / 3, 1, 1 + 40], [0, 1 / 3, 4, 4 + 40 * 5.5])
     assert design.lower_bound < float(gauss @ costs / gauss.sum())
-    assert design.gap < 0.01
+    assert design.gap < 0.012
 
 
 @pytest.mark.parametrize(("sigma", "published"), [(1.5, 0.22183), (0.75, 0.86676)])
@@ -212,12 +214,12 @@ def test_the_least_divergence_of_a_variance_beside_what_was_published(
     """Cactus (Alghamdi et al., 2022): values that were reached, by its authors' table; Gaussian
     noise has 1/2σ²."""
     variance = Fraction(str(sigma)) ** 2
-    design = om.noise.least_divergence(1, variance, loss="square", cells=16)
+    design = om.noise.least_divergence(1, variance, loss="square", cells=8)
     least = design.least_divergence(variance)
     assert design.exact_loss <= variance
     assert least <= published * (1 + 1e-5)
     assert design.divergence <= 1 / (2 * sigma**2)
-    assert design.divergence / least < 1.005
+    assert design.divergence / least < 1.01
 
 
 def _some_losses(rng: np.random.Generator) -> Any:
@@ -394,7 +396,7 @@ def test_functions_cost_what_the_density_says_and_bounds_are_below(power: float)
     points = program(1, 0.01, n, reach, (k / n) ** power)
     assert design.lower_bound <= points * (1 + 1e-9)
     assert design.lower_bound >= 0.9 * points
-    finer = om.noise.real(1, "1/100", loss=lambda x: x**power, cells=24)
+    finer = om.noise.real(1, "1/100", loss=lambda x: x**power, cells=12)
     assert design.lower_bound <= finer.loss
     assert finer.lower_bound <= design.loss
     assert finer.gap < 5e-3
@@ -403,18 +405,18 @@ def test_functions_cost_what_the_density_says_and_bounds_are_below(power: float)
 def test_named_losses_as_functions() -> None:
     for name, function in (("absolute", abs), ("square", lambda x: x * x)):
         for delta in (0, "1e-3"):
-            known = om.noise.real(2, delta, loss=name, cells=32)
-            asked = om.noise.real(2, delta, loss=function, cells=32)
+            known = om.noise.real(2, delta, loss=name, cells=8)
+            asked = om.noise.real(2, delta, loss=function, cells=8)
             assert asked.lower_bound <= known.loss
             assert known.lower_bound <= asked.loss
-            assert asked.gap < 4e-3
+            assert asked.gap < 0.013
 
 
 def test_the_least_of_convex_losses_is_below_all_of_them() -> None:
     """Largest of random straight lines and a parabola, known at random points; touched by the
     convex function whose pieces are the neighbouring chords."""
     rng = np.random.default_rng(3)
-    for _ in range(12):
+    for _ in range(6):
         slopes, starts = rng.integers(0, 9, 4), rng.integers(-9, 3, 4)
 
         def true(x: Fraction, slopes: Any = slopes, starts: Any = starts) -> Fraction:
@@ -427,7 +429,7 @@ def test_the_least_of_convex_losses_is_below_all_of_them() -> None:
         step = Fraction(int(rng.integers(1, 9)), 11)
         cells = loss.on(step)
         size = 1 << 12
-        for k in range(90):
+        for k in range(60):
             low, high = (cells.below(j) - cells.charge for j in (k, k + 1))
             for t in (Fraction(j, 8) for j in range(9)):
                 x = (k + t) * step
@@ -469,7 +471,7 @@ def test_known_noise_is_not_below_the_bound() -> None:
     from scipy.stats import norm
 
     for epsilon, delta in ((0.5, 0.05), (1, 1e-5), (3, 1e-3)):
-        design = om.noise.real(epsilon, delta, cells="auto")
+        design = om.noise.real(epsilon, delta, cells="auto", gap=0.02)
         assert design.loss < 1 / epsilon
 
         def short(scale: float, rate: float = epsilon, part: float = delta) -> float:
@@ -495,7 +497,7 @@ def test_a_sensitivity_is_a_unit() -> None:
 def test_draws_have_the_density(made: dict[str, RealNoise]) -> None:
     for name in ("staircase", "rises"):
         design = made[name]
-        drawn = design.sample(20_000, seed=3, bits=20)
+        drawn = design.sample(8_000, seed=3, bits=20)
         assert isinstance(drawn, list)
         ends, heights = cells_of(design)
         counts, _ = np.histogram([float(x) for x in drawn], bins=ends)

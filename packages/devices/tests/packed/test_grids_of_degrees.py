@@ -94,7 +94,7 @@ def test_grids_next_to_a_pole_are_read_by_all(program: Path, tmp_path: Path) -> 
     """Those that Python makes, on which cosines of libraries differ by far more than digits, and
     those whose cells another machine measured in another way; the audit reads them as well."""
     rng = random.Random(8)
-    boxes = [polar(rng, rng.choice([-1, 1])) for _ in range(60)]
+    boxes = [polar(rng, rng.choice([-1, 1])) for _ in range(40)]
     boxes += [(0.0, 89.99597784020553, 90.0, 90.0), (0.0, math.nextafter(90, 0), 1.0, 90.0)]
     boxes += [(0.0, -90.0, 1.0, math.nextafter(-90, 0)), (-360.0, -90.0, 360.0, 90.0)]
     plain = []
@@ -122,7 +122,7 @@ def test_cells_that_are_almost_those_of_their_bounds_are_judged_alike(
     that all refuse, within half of it all read, and on the limit itself they are of one mind."""
     rng = random.Random(9)
     plain, sure = [], []
-    for k in range(150):
+    for k in range(100):
         south = rng.uniform(-90, 89) if k % 2 else polar(rng, 1)[1]
         box = (rng.uniform(-180, 0), south, rng.uniform(1, 180), rng.uniform(south, 90))
         grid = om.Grid.geographic(ROWS, COLUMNS, box)

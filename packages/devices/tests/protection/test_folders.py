@@ -151,7 +151,7 @@ def cluster() -> Iterator[str]:
 def test_a_cluster_writes_the_same_bytes(tmp_path: Path, cluster: str) -> None:
     """As two processes, and as one, of one seed."""
     pytest.importorskip("pyarrow")
-    source = cut(fixes(2000, 100), tmp_path / "parts", [300, 1200, 1300], ".parquet")
+    source = cut(fixes(900, 60), tmp_path / "parts", [300], ".parquet")
     command = ["protect", str(source), "--seed", "5", "--budget", "9", "--keep", "user"]
     for name, how in (
         ("two", ["--processes", "2"]),
@@ -160,7 +160,7 @@ def test_a_cluster_writes_the_same_bytes(tmp_path: Path, cluster: str) -> None:
     ):
         assert main([*command, "-o", str(tmp_path / name), *how]) == 0
     names = [path.name for path in sorted((tmp_path / "two").iterdir())]
-    assert names == [f"part-{k:05}.parquet" for k in range(4)]
+    assert names == [f"part-{k:05}.parquet" for k in range(2)]
     for name in names:
         content = (tmp_path / "two" / name).read_bytes()
         assert content == (tmp_path / "one" / name).read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import shapely
 import xarray as xr
-from plainly import main, plainly
+from plainly import main, plainly, proved_once
 
 import optmech as om
 from optmech.errors import ProblemError
@@ -355,19 +355,31 @@ COMMANDS = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def sixteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A design, which is proved once."""
+    cells = om.Grid(4, 4, bounds=BOX)
+    problem = om.Problem(om.Prior.uniform(cells), KM, constraints=[om.MetricPrivacy(1, KM)])
+    path = tmp_path_factory.mktemp("odd") / "D.json"
+    om.solve(problem).save(path)
+    with proved_once():
+        yield path
+
+
 @pytest.mark.parametrize("kind", TABLES)
 def test_no_message_holds_a_cell(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    kind: str,
+    sixteen: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Every command that reads tables, with a table that it takes or refuses."""
     monkeypatch.chdir(tmp_path)
-    cells = om.Grid(4, 4, bounds=BOX)
-    problem = om.Problem(om.Prior.uniform(cells), KM, constraints=[om.MetricPrivacy(1, KM)])
-    om.solve(problem).save("D.json")
     Path("key").write_bytes(bytes(range(40)))
     for ending, argv in product((".csv", ".gpx", ".json"), COMMANDS):
         Path(f"T{ending}").write_text(TABLES[kind])
-        line = [{"T": f"T{ending}", "D": "D.json"}.get(word, word) for word in argv]
+        line = [{"T": f"T{ending}", "D": str(sixteen)}.get(word, word) for word in argv]
         assert main(line) in range(5)
         said = capsys.readouterr().err
         assert "Traceback" not in said

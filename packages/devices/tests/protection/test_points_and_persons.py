@@ -21,6 +21,7 @@ import optmech as om
 from optmech.designs import outer
 from optmech.errors import ProblemError
 from optmech.files import build_problem
+from optmech.pipeline import meshes
 
 RADIUS = 6371.0088
 
@@ -91,9 +92,11 @@ def wild_table(path: Path, count: int = 1500) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def few_cells() -> Iterator[None]:
-    """The lower bound is by 12 cells and not by 300: nothing here depends on how close it is."""
+    """The lower bound is by few cells, and not the best by these: nothing here depends on how
+    close it is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outer, "_CELLS", 12)
+        patch.setattr(outer, "_CELLS", 4)
+        patch.setattr(meshes, "_GAP", 0.5)
         with proved_once():
             yield
 
@@ -104,7 +107,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     wild_table(folder / "t.csv")
     assert main(["init", str(folder / "t.csv"), "-o", str(folder / "city.toml")]) == 0
-    argv = ["solve", str(folder / "city.toml"), "-q", "--gap", "0.02", "-o"]
+    argv = ["solve", str(folder / "city.toml"), "-q", "--gap", "0.08", "-o"]
     assert main([*argv, str(folder / "d.json")]) == 0
     (folder / "key").write_bytes(bytes(range(32)))
     return folder
@@ -524,7 +527,7 @@ REAL = {
 def test_real_tables(name: str, shared_data: Path, tmp_path: Path) -> None:
     toml, design_path, out = (tmp_path / each for each in ("city.toml", "d.json", "out.csv"))
     assert main(["init", str(shared_data / name), "-o", str(toml)]) == 0
-    assert main(["solve", str(toml), "-q", "--gap", "0.02", "-o", str(design_path)]) == 0
+    assert main(["solve", str(toml), "-q", "--gap", "0.08", "-o", str(design_path)]) == 0
     assert main(["protect", str(design_path), str(shared_data / name), "-o", str(out)]) == 0
     design = om.Design.load(design_path)
     low, high = design.region.mesh.vertices.min(axis=0), design.region.mesh.vertices.max(axis=0)
