@@ -93,10 +93,8 @@ class Program:
         """The most of the direction less what is charged."""
         q = len(self.limits.most)
         goal = direction - charges[:q] @ self.limits.losses[:, label]
-        found = linprog(
-            -np.concatenate([goal, charges[q:]]), A_ub=self.rows, b_ub=np.zeros(len(self.rows)),
-            A_eq=self.equal, b_eq=[1.0], bounds=[(0, None)] * len(self.equal[0]),
-        )  # fmt: skip
+        cost, right = -np.concatenate([goal, charges[q:]]), np.zeros(len(self.rows))
+        found = linprog(cost, A_ub=self.rows, b_ub=right, A_eq=self.equal, b_eq=[1.0])
         return None if found.x is None else np.asarray(found.x[: len(direction)])
 
     def climbed(
@@ -186,9 +184,8 @@ def started(
     pool = Pool(np.repeat(columns, count, axis=0), np.tile(np.arange(count), len(columns)))
     counted = limits.losses.sum(axis=0)[pool.labels]
     cost = (counted * pool.columns).sum(axis=1).reshape(-1, count)
-    few = np.unique(
-        np.argsort(cost, axis=1)[:, : min(2, count)] + count * np.arange(len(cost))[:, None]
-    )
+    least = np.argsort(cost, axis=1)[:, : min(2, count)]
+    few = np.unique(least + count * np.arange(len(cost))[:, None])
     return program.kept(pool.kept(few), stop)
 
 
