@@ -247,7 +247,7 @@ def designed(
         stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best.value * (1 + gap)
         if now.value <= bound * (1 + gap) or stop() or stalled:
             break
-        used = now.weights > 1e-6 * now.weights.max()
+        used = now.weights > 3e-3 * now.weights.max()
         starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])
         worth, signs = rays.improved(now.curve, now.prices, starts)
         signs = np.unique(signs[worth > gap * now.value / 10], axis=0)
