@@ -103,7 +103,7 @@ class Program:
         """Columns that are worth adding, each by programs of what the last one says."""
         n, count = used.columns.shape[1], self.limits.losses.shape[1]
         columns, labels = [], []
-        for k in range(_CLIMBS):
+        for k in range(max(_CLIMBS, n // 2)):
             v = np.exp(2 * random.standard_normal(n))
             label = int(random.integers(count))
             if k % 2:
@@ -213,7 +213,7 @@ def designed(
         stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best[0].value * (1 + gap)
         if now.value <= bound * (1 + gap) or stop() or stalled:
             break
-        used = pool.kept(now.weights > 1e-6 * now.weights.max())
+        used = pool.kept(now.weights > 3e-3 * now.weights.max())
         added = program.climbed(now, charges, used, random, gap * now.value / 10)
         if not len(added.labels):
             break

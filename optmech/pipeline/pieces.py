@@ -20,7 +20,7 @@ _PRODUCTS = 400_000
 _APART = 0.3
 """Of the way to the nearest edge, how far the columns are that a piece starts from."""
 _INSIDE = 1e-7
-_FAR, _EVEN = 1e4, 0.1
+_FAR, _EVEN = 1e6, 0.1
 """A factor of secrets that are far apart; what starts with reports that say nothing, there."""
 
 Divided = tuple[list[Piece], list[PieceProof]]
