@@ -75,8 +75,8 @@ def cases() -> Iterator[Case]:
                 yield Case("points", size, epsilon, statistic, gap)
     for size in (8, 16, 64):
         for statistic in ("histogram", "cdf"):
-            yield Case("values", size, 1.0, statistic, 1e-3 if size == 8 else 5e-3)
-    yield Case("codes", 100, 1.0, "histogram", 1e-2)
+            yield Case("values", size, 1.0, statistic, {8: 1e-3, 16: 5e-3, 64: 2.5e-2}[size])
+    yield Case("codes", 100, 1.0, "histogram", 1.8e-2)
     for side, epsilon in ((4, 0.6), (5, 0.4), (6, 0.6), (8, 0.6)):
         yield Case(f"{side} × {side} cells", side * side, epsilon, "histogram", 1e-2)
 
