@@ -118,6 +118,23 @@ def test_the_table_of_the_literature() -> None:
     assert design.variance_bound <= 22.6114 <= design.variance * (1 + 1e-4)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_secrets_that_are_far_apart_leave_a_bound(epsilon: float) -> None:
+    """Ratios of up to e^93, which floats of multipliers would not stand."""
+    line = om.Domain.range(32)
+    goal, promise = om.MinimizeVariance("histogram"), om.MetricPrivacy(epsilon, E)
+    design = om.solve(
+        om.Problem(om.Prior.uniform(line), E, objective=goal, constraints=[promise]), gap=5e-3
+    )
+    used = om.mechanisms.geometric(line, epsilon)
+    # what sampling alone does, and a mechanism in use that is nearly the best at ε 3
+    known = float(om.estimate.variances(used, "histogram").sum())
+    assert 1 - 1 / 32 < design.variance_bound <= known
+    assert design.variance < 1.005 * known
+    assert design.variance < 1.005 * design.variance_bound
+    assert om.measures.epsilon(design.mechanism, E) <= epsilon * (1 + 1e-9)
+
+
 def test_simulated_surveys_vary_as_stated() -> None:
     design = solved(5, 1.0, "cdf", False)
     rng = np.random.default_rng(1)

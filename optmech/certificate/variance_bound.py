@@ -53,9 +53,7 @@ def variance_bound(
         return -math.inf
     factor = np.full((n, n), np.inf)
     factor[proof.pairs[:, 0], proof.pairs[:, 1]] = factors[tuple(proof.pairs.T)]
-    guessed = [
-        limit for limit, price in zip(limits, given, strict=True) if limit.guessed and price[0]
-    ]
+    guessed = [a for a, price in zip(limits, given, strict=True) if a.guessed and price[0]]
     if len(guessed) > 1 or not _covered(factor, proof.pieces, limits, guessed):
         return -math.inf
     gram, inverse = gram_of(survey), Dyadic.of(proof.inverse)

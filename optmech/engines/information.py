@@ -55,6 +55,8 @@ class Piece:
     start: Floats
     """A matrix (k, k) inside."""
     charge: Floats | None = None
+    groups: Ints | None = None
+    """Of pairs (p,), numbers from 0: of each group the sum of products counts."""
     basis: sp.csr_array | None = None
     """Of the halves of U, where these are a part of all."""
 
@@ -70,8 +72,11 @@ class Piece:
 
     @cached_property
     def products(self) -> sp.csr_array:
-        """Of two rows a, b the entries of aᵀUb, over the basis."""
-        return products(self.rows, self.pairs) @ self.halves
+        """Of two rows a, b the entries of aᵀUb, or their sums, over the basis."""
+        own, every = products(self.rows, self.pairs), np.arange(len(self.pairs))
+        if self.groups is not None:
+            own = sp.csr_array((np.ones(len(every)), (self.groups, every))) @ own
+        return own @ self.halves
 
     @cached_property
     def zero(self) -> sp.csr_array:
@@ -235,7 +240,7 @@ class Search:
             self.onto, self.size = [sp.eye_array(own.shape[1], format="csr")], own.shape[1]
             self.sums = np.asarray((self.basis.T @ self.sums.T).T)
         self.target = np.concatenate([np.ones(n), self.limits])
-        self.count = sum(piece.size + len(piece.pairs) for piece in self.pieces)
+        self.count = sum(piece.size + piece.products.shape[0] for piece in self.pieces)
         self.points = [p.halves.T @ half(p.start) for p in self.pieces]
 
     def whole(self, x: Floats) -> Floats:
@@ -359,9 +364,11 @@ class Search:
         factor = la.cho_factor(hessian + bend)
         back = la.cho_solve(factor, rows.T)
         free = la.cho_solve(factor, own + slope)
-        # equations that are the same have equal multipliers
         duals = la.lstsq(rows @ back, right + rows @ free)[0]
-        return [back @ duals - free], duals[: self.n], [duals[self.n :]]
+        # equations that are the same have equal multipliers
+        span = la.orth(self.sums)
+        prices = span @ (span.T @ duals[: self.n])
+        return [back @ duals - free], prices, [duals[self.n :]]
 
     def _joined(
         self, slope: Floats, bend: Floats, missing: Floats, barriers: Sequence[tuple[Floats, ...]]
@@ -438,7 +445,8 @@ class Search:
         weights = []
         for piece, u, move in zip(self.pieces, self.points, moves, strict=True):
             inside = piece.products @ u
-            weights.append(tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside)
+            weight = tau * np.maximum(1 - (piece.products @ move) / inside, 0.0) / inside
+            weights.append(weight if piece.groups is None else weight[piece.groups])
         lam, charges = -prices[: self.n], np.maximum(-prices[self.n :], 0.0)
         full = self.whole(self.information())
         bound = 2 * value - float(lam.sum()) - float(charges @ self.limits)

@@ -93,10 +93,8 @@ class Program:
         """The most of the direction less what is charged."""
         q = len(self.limits.most)
         goal = direction - charges[:q] @ self.limits.losses[:, label]
-        found = linprog(
-            -np.concatenate([goal, charges[q:]]), A_ub=self.rows, b_ub=np.zeros(len(self.rows)),
-            A_eq=self.equal, b_eq=[1.0], bounds=[(0, None)] * len(self.equal[0]),
-        )  # fmt: skip
+        cost, right = -np.concatenate([goal, charges[q:]]), np.zeros(len(self.rows))
+        found = linprog(cost, A_ub=self.rows, b_ub=right, A_eq=self.equal, b_eq=[1.0])
         return None if found.x is None else np.asarray(found.x[: len(direction)])
 
     def climbed(
@@ -105,7 +103,7 @@ class Program:
         """Columns that are worth adding, each by programs of what the last one says."""
         n, count = used.columns.shape[1], self.limits.losses.shape[1]
         columns, labels = [], []
-        for k in range(_CLIMBS):
+        for k in range(max(_CLIMBS, n // 2)):
             v = np.exp(2 * random.standard_normal(n))
             label = int(random.integers(count))
             if k % 2:
@@ -186,9 +184,8 @@ def started(
     pool = Pool(np.repeat(columns, count, axis=0), np.tile(np.arange(count), len(columns)))
     counted = limits.losses.sum(axis=0)[pool.labels]
     cost = (counted * pool.columns).sum(axis=1).reshape(-1, count)
-    few = np.unique(
-        np.argsort(cost, axis=1)[:, : min(2, count)] + count * np.arange(len(cost))[:, None]
-    )
+    least = np.argsort(cost, axis=1)[:, : min(2, count)]
+    few = np.unique(least + count * np.arange(len(cost))[:, None])
     return program.kept(pool.kept(few), stop)
 
 
@@ -216,7 +213,7 @@ def designed(
         stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best[0].value * (1 + gap)
         if now.value <= bound * (1 + gap) or stop() or stalled:
             break
-        used = pool.kept(now.weights > 1e-6 * now.weights.max())
+        used = pool.kept(now.weights > 3e-3 * now.weights.max())
         added = program.climbed(now, charges, used, random, gap * now.value / 10)
         if not len(added.labels):
             break

@@ -169,12 +169,7 @@ def weighed(
         columns = np.vstack([columns, np.zeros((q, n))])
     total = len(columns)
     # max t with x >= t: in the interior
-    made = linprog(
-        np.r_[np.zeros(total), -1.0],
-        A_eq=np.c_[rows, rows.sum(axis=1)],
-        b_eq=right,
-        bounds=[(0, None)] * total + [(0, None)],
-    )
+    made = linprog(np.r_[np.zeros(total), -1.0], A_eq=np.c_[rows, rows.sum(axis=1)], b_eq=right)
     if made.x is None or made.x[-1] <= 0:
         return None
     x = made.x[:total] + made.x[-1]
@@ -252,7 +247,7 @@ def designed(
         stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best.value * (1 + gap)
         if now.value <= bound * (1 + gap) or stop() or stalled:
             break
-        used = now.weights > 1e-6 * now.weights.max()
+        used = now.weights > 3e-3 * now.weights.max()
         starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])
         worth, signs = rays.improved(now.curve, now.prices, starts)
         signs = np.unique(signs[worth > gap * now.value / 10], axis=0)
@@ -271,9 +266,8 @@ def best_of(
     every one, and the bound that they prove. Those worth most join a program until none is worth
     anything. ``known`` is taken off where gaps are measured; None as of ``weighed``."""
     n = columns.shape[1]
-    given = np.vstack(
-        [np.random.default_rng(0).standard_normal((20 * n, n)), np.eye(n), -np.eye(n)]
-    )
+    random = np.random.default_rng(0)
+    given = np.vstack([random.standard_normal((20 * n, n)), np.eye(n), -np.eye(n)])
     used = np.unique((columns @ given.T).argmax(axis=0))
     best = None
     for _ in range(_ROUNDS):

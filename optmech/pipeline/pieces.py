@@ -20,6 +20,8 @@ _PRODUCTS = 400_000
 _APART = 0.3
 """Of the way to the nearest edge, how far the columns are that a piece starts from."""
 _INSIDE = 1e-7
+_FAR, _EVEN = 1e6, 0.1
+"""A factor of secrets that are far apart; what starts with reports that say nothing, there."""
 
 Divided = tuple[list[Piece], list[PieceProof]]
 
@@ -68,6 +70,11 @@ def cone(factor: Floats, prior: Floats) -> Divided:
     both = _near(ends, factor)
     none = np.zeros((0, 2), dtype=np.int64)
     piece = Piece(rows_of(ends, factor, n), both, none, _start(factor, prior))
+    i, k = np.sort(ends[both, 1]).T
+    if (far := factor[i, k] > _FAR).any():
+        # of secrets that are far apart all rows together, lest multipliers be as large
+        groups = np.unique(np.where(far, n * i + k, -1 - np.arange(len(both))), return_inverse=True)
+        piece = replace(piece, groups=groups[1], start=(1 - _EVEN) * piece.start + _EVEN)
     return [piece], [_proof_form("cone", ends, both)]
 
 
@@ -77,9 +84,8 @@ def levels(given: Floats, prior: Floats) -> Divided:
     factor = np.ones((n + 1, n + 1))
     factor[:n, n] = given[0, 1]
     every = np.arange(n)
-    ends = np.vstack(
-        [np.column_stack([every, np.full(n, n)]), np.column_stack([np.full(n, n), every])]
-    )
+    ends = np.column_stack([every, np.full(n, n)])
+    ends = np.vstack([ends, ends[:, ::-1]])
     a, b = np.triu_indices(2 * n)
     same = b == a + n
     level, start = float(factor[0, n]), np.zeros((n + 1, n + 1))
@@ -205,11 +211,8 @@ def _starts(
     limits."""
     pool, weights = made
     count, kinds = len(around), labels.limits.losses.shape[1]
-    columns, label, piece = (
-        [pool.columns],
-        [pool.labels],
-        [(errors @ pool.columns.T).argmin(axis=0)],
-    )
+    columns, label = [pool.columns], [pool.labels]
+    piece = [(errors @ pool.columns.T).argmin(axis=0)]
     for k in range(kinds):
         for t, own in enumerate(around):
             columns.append(own)
