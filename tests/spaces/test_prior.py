@@ -97,14 +97,6 @@ class TestFromCounts:
             str(prior.binning) == "4 of 8 observations counted; 4 (50.0 %) fall outside the domain"
         )
 
-    def test_weights_that_are_no_counts_are_not_quoted(self):
-        prior = om.Prior.from_counts(
-            om.Domain("ab"), {"a": 640.07373737, "b": 1.5, "x": 25.07373737}
-        )
-        assert str(prior.binning) == (
-            "641.6 of 666.6 observations counted; 25.07 (3.8 %) fall outside the domain"
-        )
-
     def test_pandas_series_goes_by_label_not_by_position(self):
         pandas = pytest.importorskip("pandas")
         visits = pandas.Series(list("cccab")).value_counts()
@@ -244,3 +236,10 @@ class TestFromCsv:
         prior = om.Prior.from_points(grid, xy, weights=list(visits.values()))
         assert prior.binning.inside == 77_290
         assert np.count_nonzero(prior.weights) == 220
+
+
+def test_weights_that_are_no_counts_are_not_quoted() -> None:
+    prior = om.Prior.from_counts(om.Domain("ab"), {"a": 640.07373737, "b": 1.5, "x": 25.07373737})
+    assert str(prior.binning) == (
+        "641.6 of 666.6 observations counted; 25.07 (3.8 %) fall outside the domain"
+    )
