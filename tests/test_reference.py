@@ -58,10 +58,13 @@ def on_pages() -> list[str]:
             name, *options = directive.split("\n")
             members = [line.split("- ")[1] for line in options if line.startswith("        - ")]
             listed += [f"{name}.{member}" for member in members] if members else [name]
-    # what other distributions add to ``om`` itself, to ``om.exchange`` and ``om.mechanisms``
+    # what other distributions add to ``om`` itself and to its namespaces
     peers = "known", "snapped", "offset_snapped", "rounded_degrees", "dense_areas"
     moved = {f"sweeps.{name}": f"mechanisms.{name}" for name in peers}
-    listed = [moved.get(name, re.sub(r"^sweeps\.", "", name)) for name in listed]
+    moved |= {"leakage.picture.compared": "plots.compared", "leakage.redesign.redesign": "redesign"}
+    listed = [
+        moved.get(name, re.sub(r"^sweeps\.|^surveys\.(?=estimate\.)", "", name)) for name in listed
+    ]
     listed = [re.sub(r"^\w+\.(?=exchange\.)", "", name) for name in listed]
     return [re.sub(r"\.(\w+)\.\1$", r".\1", name) for name in listed]
 

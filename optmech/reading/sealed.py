@@ -112,8 +112,11 @@ def compressed(path: str | Path, content: bytes) -> bytes:
 def seal(document: bytes) -> bytes:
     """A JSON object with the digest of its remaining bytes as first entry, on a line of its own.
 
-    The digest is taken over bytes, not values, so that any flipped byte shows.
+    The digest is taken over bytes, not values, so that any flipped byte shows. Raises ValueError on
+    what has one: it would be refused for its two digests, whatever else it says.
     """
+    if document.startswith(_SEALED):
+        raise ValueError("has a digest already")
     rest = document.removeprefix(b"{")
     return _head(hashlib.sha256(rest)) + rest
 

@@ -56,6 +56,7 @@ def test_no_other_distance_goes_by_the_name(name: str, scale: float, tmp_path: P
         path = saved(tmp_path / "given.json", given, domain, rate)
         assert accepted(path) == (True, True)
         body = json.loads(path.read_text())
+        del body["digest"]
         body["problem"]["constraints"][0]["distance"]["name"] = name
         path.write_bytes(seal(json.dumps(body).encode()))
         assert accepted(path) == (False, False)
@@ -73,3 +74,18 @@ def test_distances_do_not_underflow() -> None:
         degree = np.pi / 180 * 6371.0088
         found = om.distances.haversine()(near, near)[0, 1]
         assert found == pytest.approx(degree * min(scale, 1.0), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("name", ["euclidean", "manhattan"])
+def test_a_distance_beyond_floats_has_no_name(name: str, tmp_path: Path) -> None:
+    true = getattr(om.distances, name)()
+    path = saved(tmp_path / "far.json", true, places(name, 1.0), 1.0)
+    body = json.loads(path.read_text())
+    del body["digest"]
+    for domain in (body["problem"]["secrets"], body["problem"]["observables"]):
+        far = np.zeros((3, len(domain["points"][0])))
+        far[:, :2] = [[-1.7e308, 0], [1.7e308, 0], [0, 1.7e308]]
+        domain["points"] = far.tolist()
+    path.write_bytes(seal(json.dumps(body).encode()))
+    assert accepted(path) == (False, False)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Bools, Floats
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.certificate import values
 from optmech.certificate.check import Check
@@ -168,15 +169,16 @@ class Linear(ReadOnly, Trusted):
         allowed = statement.allowed
         if len(self) > _MANY or not allowed.any(axis=1).all():
             return ""
-        secrets, observables = allowed.shape
-        low, high = (self._with(end) for end in self.ends)
+        low, high = self.ends
+        sides = (
+            (self.upper, self._least(allowed, low), 1),
+            (self.lower, self._least(allowed, -high), -1),
+        )
         for k in range(len(self)):
-            for limit, side, sign in ((self.upper[k], low, 1), (self.lower[k], -high, -1)):
-                if limit is None:
+            for limits, least, sign in sides:
+                if (limit := limits[k]) is None:
                     continue
-                row = side[[k]].toarray().reshape(secrets, observables)
-                least = np.where(allowed, row, np.inf).min(axis=1)
-                total = sum(map(Fraction, least.tolist()), Fraction())
+                total = sum(map(Fraction, least[k]), Fraction())
                 most = bracket(limit)[1] if sign > 0 else -bracket(limit)[0]
                 if total > most + self.slack[k]:
                     side_words = "at least" if sign > 0 else "at most"
@@ -187,6 +189,21 @@ class Linear(ReadOnly, Trusted):
                         f"the limit is {float(limit):.9g}. Move the limit"
                     )
         return ""
+
+    def _least(self, allowed: Bools, side: Floats) -> list[list[float]]:
+        """Of every inequality the least weight of each secret that has some, over the reports that
+        are allowed, of which those that have none weigh 0."""
+        secrets, observables = allowed.shape
+        start, at = self.weights.indptr, self.weights.indices
+        group = np.repeat(np.arange(len(self)), np.diff(start)) * secrets + at // observables
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        row, secret = np.divmod(group[first], secrets)
+        inside = allowed.ravel()[at]
+        whole = np.add.reduceat(inside.astype(np.int64), first) == allowed.sum(axis=1)[secret]
+        least = np.minimum.reduceat(np.where(inside, side, np.inf), first)
+        found = np.where(whole, least, np.minimum(least, 0.0))
+        ends = np.searchsorted(row, np.arange(len(self) + 1)).tolist()
+        return [found[a:b].tolist() for a, b in pairwise(ends)]
 
     def zeros(self, statement: Statement) -> Floats:
         return np.zeros((2, len(self)))
