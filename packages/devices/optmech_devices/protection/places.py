@@ -282,6 +282,7 @@ class Positions:
         return self.of(nearest_index(secrets, nearest_inside(secrets, points)))
 
 
+@dataclass(frozen=True)
 class Earth(Positions):
     """Every position of the earth, by the numbers of cells."""
 
