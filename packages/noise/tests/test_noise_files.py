@@ -102,7 +102,7 @@ def test_honest_files_pass_both_and_come_back_the_same(
 def _moved(rng: np.random.Generator, body: Body) -> str:
     """Probability moved between two places, the sum kept."""
     law = body["law"]
-    window = next(law[name] for name in ("window", "core", "masses", "balls") if name in law)
+    window, *_ = (law[name] for name in ("window", "core", "masses", "balls") if name in law)
     i, j = (int(k) for k in rng.integers(1, max(2, len(window)), size=2))
     if i < len(window) and j < len(window):
         part = int(window[i], 16) >> int(rng.choice([0, 1, 30, 60]))
