@@ -51,13 +51,6 @@ def probabilities(m: Mechanism) -> Scaled:
     return _weighted(m, Shares((1,) * len(m.secrets), 1))
 
 
-def variation(p: Sequence[int], q: Sequence[int]) -> Fraction:
-    """Total variation of two rows, each over its own sum."""
-    one, other = sum(p), sum(q)
-    excess = sum(max(0, a * other - b * one) for a, b in zip(p, q, strict=True))
-    return Fraction(excess, one * other)
-
-
 def joint(m: Mechanism, prior: Prior) -> Scaled:
     """π(s) p(o|s), shape (S, O)."""
     return _weighted(m, shares(m, prior))

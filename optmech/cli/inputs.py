@@ -172,6 +172,14 @@ def require_limits(args: Namespace) -> None:
             )
 
 
+def require_beside(args: Namespace, name: str, other: str) -> None:
+    """Refuse an option that counts together with another one that is not given."""
+    if getattr(args, name) is not None and not getattr(args, other):
+        raise ProblemError(
+            f"counts with --{other} only", where=f"--{name}", remedy=f"Give --{other} as well"
+        )
+
+
 def require_seed(seed: int | None) -> None:
     """Refuse a seed that is no whole number of at most 64 bits."""
     if seed is not None and not 0 <= seed < 2**64:

@@ -169,12 +169,21 @@ class _Equations:
         self.inside = inside.matrix
         secrets, observables = self.zero.shape
         zero, ties = given.log_ratio == 0, list(_tied_entries(inside))
-        tied = [np.outer(never, never) for never in self.zero.T]
+        links: list[list[tuple[int, int]]] = [[] for _ in range(observables)]
         for i, j, o in ties:
-            tied[o][i, j] = tied[o][j, i] = True
-        labels = map(components, tied)
-        # what is equal in all columns but one is equal there too
-        alike = sum((own[:, None] == own).astype(int) for own in labels) >= observables - 1
+            links[o].append((i, j))
+
+        def equal(o: int) -> Ints:
+            tied = np.outer(self.zero[:, o], self.zero[:, o])
+            for pair in links[o]:
+                tied[pair] = True
+            own = components(tied)
+            return np.asarray(own[:, None] == own, np.int64)
+
+        # what is equal in all columns but one is equal there too; nothing is where two tie nothing
+        never = self.zero.sum(axis=0).tolist()
+        free = sum(not own and few < 2 for own, few in zip(links, never, strict=True))
+        alike = np.asarray(free < 2 and sum(map(equal, range(observables))) >= observables - 1)
         same = components((zero & zero.T) | alike)
         first = np.unique(same, return_index=True)[1][same]
         self.common = [_tie(secrets, i, s) for s, i in enumerate(first) if i != s]

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from optmech.base.extensions import MEASURES, added
-from optmech.cli.inputs import INPUT, read_input
+from optmech.cli.inputs import INPUT, read_input, require_beside
 from optmech.cli.output import (
     Answer,
     Facts,
@@ -18,7 +18,6 @@ from optmech.cli.output import (
     plain_figures,
     promises,
 )
-from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.analysis.positions import Everywhere
@@ -61,12 +60,7 @@ def run(args: Namespace) -> Answer:
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
-    if args.within is not None and not args.everywhere:
-        raise ProblemError(
-            "counts with --everywhere only",
-            where="--within",
-            remedy="Give --everywhere as well",
-        )
+    require_beside(args, "within", "everywhere")
     problem, m = read_input(args)
     further = {name: each.measured(args, problem, m) for name, each in _FURTHER.items()}
     between = None

@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.analysis.probabilities import joint, probabilities, shares, variation
+from optmech.analysis.probabilities import joint, probabilities, shares
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -27,6 +27,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
+from optmech_leakage.vulnerability import variation
 
 
 @record

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.probabilities import Gain, variation
+from optmech.analysis.probabilities import Gain
 from optmech.base.arrays import Floats, largest_entry, normalised_rows
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -39,6 +39,7 @@ from optmech_leakage.vulnerability import (
     rational_rows,
     reduced,
     require_same_secrets,
+    variation,
 )
 
 Fractions = list[list[Fraction]]

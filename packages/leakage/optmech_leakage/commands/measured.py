@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from optmech.cli.inputs import require_beside
 from optmech.cli.output import Piece, Title, figures, plain_figures
-from optmech.errors import ProblemError, inside
+from optmech.errors import inside
 
 if TYPE_CHECKING:
     from optmech.problem import Problem
@@ -22,11 +23,8 @@ def measured(
     args: Namespace, problem: Problem, m: Mechanism
 ) -> tuple[dict[str, Any], list[Piece]] | None:
     """The figures, for JSON and for people; None where nobody asked."""
+    require_beside(args, "reports", "leakage")
     if not args.leakage:
-        if args.reports is not None:
-            raise ProblemError(
-                "counts with --leakage only", where="--reports", remedy="Give --leakage as well"
-            )
         return None
     from optmech.problem.attack import choose_distance
     from optmech_leakage.leaks import measured_leakage, measured_repetition
