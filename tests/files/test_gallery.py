@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
+from each import each
 
 import optmech as om
 from optmech.files import find_problem, list_gallery, problem_schema, read_problem
@@ -42,7 +43,7 @@ def test_there_are_problems_of_every_kind() -> None:
         assert f'"{word}"' in text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_file_has_a_header_a_title_and_a_source(name: str) -> None:
     path = find_problem(name)
     assert path.read_text(encoding="utf-8").startswith("# ")
