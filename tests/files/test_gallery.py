@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import json
 import math
@@ -52,9 +53,12 @@ def test_every_file_has_a_header_a_title_and_a_source(name: str) -> None:
     assert document["source"]
 
 
+listed = functools.cache(list_gallery)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_are_as_listed(name: str) -> None:
-    (entry,) = [entry for entry in list_gallery() if entry.name == name]
+    (entry,) = [entry for entry in listed() if entry.name == name]
     file = read_problem(name)
     assert entry.note == ""
     assert (entry.secrets, entry.observables) == (
