@@ -146,9 +146,10 @@ def table(store: Store) -> str:
             value, bound = record["variance"], record["bound"]
             named = case.name.replace("cdf", "distribution function")
             apart = f"{100 * (value / bound - 1):.2g} %" if bound > 0 else "not proved"
+            seconds = f"{record['seconds']:.{0 if record['seconds'] >= 10 else 1}f}"
             lines.append(
                 f"| {named} | {value:.5g} | {bound:.5g} | {apart} | "
-                f"{record['reports']} | {record['seconds']:.2g} | "
+                f"{record['reports']} | {seconds} | "
                 f"{record['check']:.1f}, {record['audit']:.1f} |"
             )
     return "\n".join(lines)

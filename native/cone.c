@@ -68,7 +68,7 @@ KERNEL(violations)(Index t, Index nt, const Rows *rows, Index width, const float
                    const Real *P, Real level, Index *by_i, Index *by_j) {
     Index m = width - 1;
     Real *worst = reals(2 * m * TOGETHER);
-    float *limits = (float *)shorts(m * TOGETHER);
+    float *limits = floats(m * TOGETHER);
     Short *pairs = shorts(2 * KEPT * TOGETHER);
     uint8_t *held = calloc((size_t)(m * width + 1), 1);
     int failed = !worst || !limits || !pairs || !held;
@@ -118,8 +118,9 @@ KERNEL(violations)(Index t, Index nt, const Rows *rows, Index width, const float
 KERNEL(majorant)(Index t, Index nt, Index blocks, Index width, const Real *decay, const Real *P,
                  Real *out) {
     Index m = width - 1;
-    float *rough = (float *)shorts(m * (TOGETHER + 1)), *values = rough + m;
-    for (Index first = t; rough && first < blocks; first += TOGETHER * nt) {
+    float *rough = floats(m), *values = floats(m * TOGETHER);
+    int failed = !rough || !values;
+    for (Index first = t; !failed && first < blocks; first += TOGETHER * nt) {
         Index together = 0;
         for (Index o = first; together < TOGETHER && o < blocks; o += nt, together++)
             for (Index j = 0; j < m; j++) values[together * m + j] = (float)P[o * width + j];
@@ -145,7 +146,8 @@ KERNEL(majorant)(Index t, Index nt, Index blocks, Index width, const Real *decay
         for (Index c = 0; c < together; c++) out[(first + c * nt) * width + m] = 0.0;
     }
     free(rough);
-    return !rough;
+    free(values);
+    return failed;
 }
 
 /* The least columns >= P with out_j >= decay out_i for the pairs i, j of a graph: ``other`` and

@@ -54,6 +54,7 @@ PART void add_row(const Rows *rows, Index k, Real q, Real *g) {
 /* Room for so many numbers, to be freed; 0 where there is none. */
 PART Real *reals(Index count) { return malloc((size_t)(count + 1) * sizeof(Real)); }
 PART Index *indices(Index count) { return malloc((size_t)(count + 1) * sizeof(Index)); }
+PART float *floats(Index count) { return malloc((size_t)(count + 1) * sizeof(float)); }
 PART Short *shorts(Index count) { return malloc((size_t)(count + 1) * sizeof(Short)); }
 
 PART void clear(Real *to, Index count) { memset(to, 0, (size_t)count * sizeof(Real)); }

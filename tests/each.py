@@ -19,7 +19,8 @@ def each(
     ids: Iterable[object] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
     """As ``pytest.mark.parametrize``, but all cases are tried in one test, which names those that
-    fail and has the traceback of the first. Fixtures are shared by all cases."""
+    fail and has the traceback of the first. Fixtures are shared by all cases, and a case that is
+    skipped counts as one that fails: the others would go with it."""
     at = [part.strip() for part in names.split(",")] if isinstance(names, str) else list(names)
     rows = [_values(case, len(at)) for case in cases]
     if ids is None or callable(ids):
@@ -36,7 +37,7 @@ def each(
             for k, (label, row) in enumerate(zip(labels, rows, strict=True)):
                 try:
                     test(*args, **fixtures, **dict(zip(at, row, strict=True)))
-                except (Exception, pytest.fail.Exception) as error:
+                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
                     failed[f"[{k}] {label}"] = error
             if failed:
                 lines = [f"{label}: {type(e).__name__}: {e}" for label, e in failed.items()]

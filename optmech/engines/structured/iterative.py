@@ -207,8 +207,8 @@ class Earlier(NamedTuple):
     do, and the directions of its gradients."""
 
     stage: int
-    conditioner: Conditioner | None
-    directions: Directions | None
+    conditioner: Conditioner | None = None
+    directions: Directions | None = None
 
 
 def pushed(backend: Backend, y: Floats, shape: tuple[int, int]) -> Floats:
@@ -247,7 +247,7 @@ class SumsSolver:
         where a block cannot be factored."""
         self._backend, self._state, self._goal = backend, state, goal
         self._gradients, self._directions = 0, Directions(state.P)
-        earlier = earlier or Earlier(backend.stages.start, None, None)
+        earlier = earlier or Earlier(backend.stages.start)
         self._stage, conditioner, self._before = earlier
         self._made = conditioner is None
         if conditioner is None:

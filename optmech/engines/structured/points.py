@@ -155,8 +155,8 @@ def majorants(model: Model, backend: Backend, state: State, mu: float, system: S
     if error <= _SPOILED:
         return nearer
     try:
-        stage = None if system.left is None else Earlier(system.left.stage, None, None)
-        tight = factored(model, backend, _tightened(state, columns, mu), stage)
+        earlier = system.left and Earlier(system.left.stage)
+        tight = factored(model, backend, _tightened(state, columns, mu), earlier)
         nearest, left = _with_sums(model, backend, columns, tight)
     except BreakdownError:
         left = np.inf

@@ -59,7 +59,9 @@ class Bounds:
         """Whether this iteration's bounds are worth their time: when the gap has fallen a lot, and
         often once it is as small as asked."""
         since, latest = iteration - self.last_due, TUNING.bounds_at_latest
-        far, long = (TUNING.far_large, 2) if self.backend.parts else (TUNING.far, 1)
+        far, long, rarely = TUNING.far, 1, 1
+        if self.backend.parts:
+            far, long, rarely = TUNING.far_large, 2, TUNING.rarely
         if self.model.pairs_only and now.gap >= far and since < long * latest:
             return False  # the bound is below zero still, where losses start, or hardly above
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
@@ -71,7 +73,7 @@ class Bounds:
         elif not self.quick and now.gap < self.options.gap / TUNING.fallen:
             # the next iterations will get there
             times = 1 if now.gap > TUNING.nearly_closed * self.options.gap else 2
-            due = since >= times * (TUNING.rarely if self.backend.parts else 1) * latest
+            due = since >= times * rarely * latest
         else:
             fallen = now.gap < share * self.gap_then
             due = fallen or since >= long * latest or early
