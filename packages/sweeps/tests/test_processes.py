@@ -191,7 +191,7 @@ def test_a_main_module_that_cannot_be_loaded_again(file: Path, tmp_path: Path) -
 SCRIPT = """
 import optmech as om
 
-print("begun")
+print("begun", flush=True)
 line = om.Domain.range(3)
 euclidean = om.distances.euclidean()
 problem = om.Problem(
