@@ -550,12 +550,13 @@ class Mesh(SameFields, ReadOnly):
 
     def holds(self, points: Floats) -> Bools:
         """Which of the points (n, k) it reports from, decided exactly."""
-        triangles, weights = self.locate(points)
+        places = coordinate_rows(points, 2)
+        triangles, weights = self.locate(places)
         inside = np.asarray(triangles >= 0)
         # floats find what is next to the border on either side of it: decided exactly there
-        unsure = self._near(points) & (~inside | (weights.min(axis=1) < _BORDER))
+        unsure = self._near(places) & (~inside | (weights.min(axis=1) < _BORDER))
         for k in np.flatnonzero(unsure).tolist():
-            inside[k] = self.locate_exactly(points[k].tolist()) is not None
+            inside[k] = self.locate_exactly(places[k].tolist()) is not None
         return inside
 
     def _near(self, points: Floats) -> Bools:
@@ -570,7 +571,7 @@ class Mesh(SameFields, ReadOnly):
     def nearest(self, points: Floats) -> Floats:
         """A point next to each of ``points`` (k, n), on the sphere for degrees: on the region's
         border, led inwards by a billionth of its width, and a vertex where even that is outside."""
-        feet: Floats = self.border.feet(points)
+        feet: Floats = self.border.feet(self.listed(points))
         feet = feet + _INWARD * (self.vertices.mean(axis=0) - feet)
         low, high = ends_of(self.vertices)
         corners = self.vertices[self.triangles]
