@@ -145,8 +145,9 @@ def table(store: Store) -> str:
         if record is not None:
             value, bound = record["variance"], record["bound"]
             named = case.name.replace("cdf", "distribution function")
+            apart = f"{100 * (value / bound - 1):.2g} %" if bound > 0 else "not proved"
             lines.append(
-                f"| {named} | {value:.5g} | {bound:.5g} | {100 * (value / bound - 1):.2g} % | "
+                f"| {named} | {value:.5g} | {bound:.5g} | {apart} | "
                 f"{record['reports']} | {record['seconds']:.2g} | "
                 f"{record['check']:.1f}, {record['audit']:.1f} |"
             )

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from each import each
 from public import OWN, names_of
 
 import optmech as om
@@ -184,9 +185,7 @@ def functions() -> Iterator[tuple[str, Callable[..., object]]]:
                 yield f"{name}.{method}", getattr(value, method)
 
 
-@pytest.mark.parametrize(
-    ("name", "function"), list(functions()), ids=lambda v: v if isinstance(v, str) else ""
-)
+@each(("name", "function"), list(functions()), ids=lambda v: v if isinstance(v, str) else "")
 def test_few_arguments_go_by_position_and_no_truth_value_does(
     name: str, function: Callable[..., object]
 ) -> None:
@@ -226,8 +225,8 @@ def of_a_kind() -> Iterator[tuple[str, Callable[..., object], str, str]]:
                     yield f"{module.__name__}.{name}({k})", function, k, kind
 
 
-@pytest.mark.parametrize(("words", "function", "at", "kind"), list(of_a_kind()))
-@pytest.mark.parametrize("wrong", [3, "euclidean", [1, 2, 3], np.eye(3), object(), HOME, LINE, M])
+@each(("words", "function", "at", "kind"), list(of_a_kind()))
+@each("wrong", [3, "euclidean", [1, 2, 3], np.eye(3), object(), HOME, LINE, M])
 def test_what_is_no_such_thing_is_refused_by_name(
     words: str, function: Callable[..., object], at: str, kind: str, wrong: object
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from each import each
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -65,7 +66,7 @@ def test_no_three_lines_stand_twice() -> None:
     assert twice(seen) == []
 
 
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - BY_TEMPLATE))
+@each("name", sorted(PAGES.keys() - BY_TEMPLATE))
 def test_no_sentence_stands_twice_on_a_page(name: str) -> None:
     seen = defaultdict(list)
     text = "\n".join("" if x.startswith("|") else x for x in prose(PAGES[name]).splitlines())
@@ -82,7 +83,7 @@ def tables(text: str) -> list[list[list[str]]]:
     return [table[2:] for table in rows if len(table) > 2]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_no_row_stands_twice_in_a_table(name: str) -> None:
     """Rows begin with what they are about: its words, or, where it has few, two cells."""
     for table in tables(PAGES[name]):
@@ -96,7 +97,7 @@ def test_no_row_stands_twice_in_a_table(name: str) -> None:
         assert twice(seen) == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_lists_count_up(name: str) -> None:
     last = 0
     for line in prose(PAGES[name]).splitlines():
@@ -108,7 +109,7 @@ def test_lists_count_up(name: str) -> None:
             last = 0
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_no_heading_stands_twice_on_a_page(name: str) -> None:
     headings = re.findall(r"^##? .*$", prose(PAGES[name]), re.M)
     if name != "CHANGELOG.md":
@@ -119,7 +120,7 @@ def test_no_heading_stands_twice_on_a_page(name: str) -> None:
 ON_THE_SITE = sorted(name for name in PAGES if name.startswith("docs/"))
 
 
-@pytest.mark.parametrize("name", ON_THE_SITE)
+@each("name", ON_THE_SITE)
 def test_no_page_is_longer_than_an_hour_of_reading(name: str) -> None:
     assert len(PAGES[name].split()) <= 8000
 
@@ -157,7 +158,7 @@ def places(text: str) -> set[str]:
     return found | set(re.findall(r'(?:id|name)="([^"]+)"', text))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_every_relative_link_leads_somewhere(name: str) -> None:
     page = ROOT / name
     for link in re.findall(r"\]\(<?([^)\s>]+)>?[^)]*\)", _CODE.sub("", PAGES[name])):

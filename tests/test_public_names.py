@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from each import each
 
 import optmech as om
 
@@ -95,12 +96,12 @@ def find(name: str) -> object:
     return target
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_name_exists_and_is_documented(name: str) -> None:
     assert inspect.getdoc(find(name))
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
+@each("name", ARGUMENTS)
 def test_arguments_are_as_promised(name: str) -> None:
     found = [p for p in inspect.signature(find(name)).parameters if p != "self"]
     assert found[: len(ARGUMENTS[name])] == ARGUMENTS[name]

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from each import each
 from public import OWN, names_of
 
 import optmech as om
@@ -86,7 +87,7 @@ def test_public_modules_say_what_is_public(module: str) -> None:
         assert not isinstance(getattr(public, name), ModuleType), name
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@each("name", sorted(PUBLIC))
 def test_public_names_have_docstrings(name: str) -> None:
     value = found(name)
     if name == "distances.DistanceLike":

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from public import names_of
 
 import optmech as om
@@ -263,7 +264,7 @@ def test_no_argument_ends_in_an_error_of_somebody_else(
                 FUNCTIONS[name](**(right | {at: value}))
 
 
-@pytest.mark.parametrize(("name", "at"), CHECKED)
+@each(("name", "at"), CHECKED)
 def test_what_is_of_no_kind_is_refused_in_one_sentence(
     name: str, at: str, kinds: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import optmech as om
 from optmech.base.read_only import read_only
@@ -55,7 +56,7 @@ def test_families_of_constraints_fit(family: object) -> None:
     assert known(stating(family)) == (family,)
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "field", "value"),
     [
         (0, "distance", -HAMMING),  # equal rows satisfy any ratio of at least one, and no other

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from conformance.problems import KINDS, Make
+from each import each
 
 import optmech as om
 from optmech.certificate import Multipliers, check_exact, infeasibility_margin, lower_bound
@@ -101,8 +102,8 @@ ENTRANCES: dict[str, Callable[[Statement], object]] = {
 }
 
 
-@pytest.mark.parametrize("enter", ENTRANCES.values(), ids=ENTRANCES)
-@pytest.mark.parametrize(
+@each("enter", ENTRANCES.values(), ids=ENTRANCES)
+@each(
     ("make", "words"),
     [
         (cube, "Cube"),
@@ -148,7 +149,7 @@ def arrays(value: object) -> Iterator[np.ndarray]:
             yield from arrays(getattr(value, field.name))
 
 
-@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+@each("make", KINDS, ids=lambda make: make.__name__)
 def test_nothing_stated_can_be_written_to(make: Make) -> None:
     statement = make(np.random.default_rng(3)).statement
     found = list(arrays(statement))

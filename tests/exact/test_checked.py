@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from each import each
 from optmech_traces import ConditionalPrivacy, GaussianPrior, MarkovPrior, leakage_about, rbf
 from optmech_traces.gaussian.subsets import worst_subset
 
@@ -39,8 +40,8 @@ DELTAS: dict[str, Callable[[object], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(DELTAS))
-@pytest.mark.parametrize("value", [5, 1.0000000000000002, "3/2", -0.1, math.nan, math.inf, True])
+@each("name", sorted(DELTAS))
+@each("value", [5, 1.0000000000000002, "3/2", -0.1, math.nan, math.inf, True])
 def test_budgets_are_probabilities(name: str, value: object) -> None:
     with pytest.raises(om.ProblemError, match=r"^delta: .*(above 1|not|negative)"):
         DELTAS[name](value)
@@ -66,8 +67,8 @@ WHOLES: dict[str, Callable[[object], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(WHOLES))
-@pytest.mark.parametrize("value", [1.5, -1, True, "3", math.nan, None])
+@each("name", sorted(WHOLES))
+@each("value", [1.5, -1, True, "3", math.nan, None])
 def test_whole_numbers(name: str, value: object) -> None:
     if value is None and name in ("sample", "seed", "size"):
         return

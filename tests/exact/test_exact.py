@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import example, given, strategies as st
 
 from optmech.errors import ProblemError
@@ -73,7 +74,7 @@ def test_survives_copies_and_pickles():
         assert (copied.factor, copied.log_of, float(copied)) == (2, 3, float(number))
 
 
-@pytest.mark.parametrize(
+@each(
     "hostile",
     [
         "", " ", "-1", "+1", "--1", "nan", "inf", "Infinity", "1e999", "1/0", "0/0", "ln 0",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import example, given, strategies as st
 from optmech_noise.additive.bound import order_of
 
@@ -46,8 +47,8 @@ ENTRIES: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
-@pytest.mark.parametrize("number", LONG.values(), ids=LONG)
+@each("entry", ENTRIES.values(), ids=ENTRIES)
+@each("number", LONG.values(), ids=LONG)
 def test_they_are_refused(entry: Callable[[Any], object], number: Any) -> None:
     if isinstance(number, int) and number > 0 and entry is ENTRIES["exact weights"]:
         return  # whole numbers of any size are weights

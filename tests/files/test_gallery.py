@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import json
 import math
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
+from each import each
 
 import optmech as om
 from optmech.files import find_problem, list_gallery, problem_schema, read_problem
@@ -42,7 +44,7 @@ def test_there_are_problems_of_every_kind() -> None:
         assert f'"{word}"' in text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_file_has_a_header_a_title_and_a_source(name: str) -> None:
     path = find_problem(name)
     assert path.read_text(encoding="utf-8").startswith("# ")
@@ -51,9 +53,12 @@ def test_every_file_has_a_header_a_title_and_a_source(name: str) -> None:
     assert document["source"]
 
 
+listed = functools.cache(list_gallery)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_are_as_listed(name: str) -> None:
-    (entry,) = [entry for entry in list_gallery() if entry.name == name]
+    (entry,) = [entry for entry in listed() if entry.name == name]
     file = read_problem(name)
     assert entry.note == ""
     assert (entry.secrets, entry.observables) == (

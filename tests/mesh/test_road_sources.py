@@ -14,6 +14,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from each import each
 
 import optmech as om
 
@@ -212,9 +213,7 @@ LINES: list[Any] = [
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-@pytest.mark.parametrize(
-    "thing", [*THINGS, *LINES], ids=lambda thing: re.sub(r" at 0x\w+", "", repr(thing))[:40]
-)
+@each("thing", [*THINGS, *LINES], ids=lambda thing: re.sub(r" at 0x\w+", "", repr(thing))[:40])
 def test_what_is_no_road_or_position_is_refused_in_words(thing: Any) -> None:
     """Everything ends in an answer or a ProblemError."""
     roads, line = plane(pair(length=1.5), divide=0.5), om.Mesh.line(0, 1, 4)

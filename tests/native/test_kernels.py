@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 from native.blocks import Blocks, drained, worst
 
 from optmech.base import native
@@ -43,7 +44,7 @@ def slack(blocks: Blocks, P: Floats) -> Floats:
     return np.concatenate([blocks.rows_matrix(o) @ P[o] for o in blocks.every])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_right_hand_sides(seed: int) -> None:
     blocks = Blocks.random(seed, bounded=(1.0, 0.3)[seed % 2])
     rows, P, rd = blocks.rows, blocks.columns(), blocks.columns()
@@ -70,7 +71,7 @@ def test_right_hand_sides(seed: int) -> None:
     close(rd, before - pulled(blocks, z))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_steps(seed: int) -> None:
     blocks = Blocks.random(seed, bounded=(0.3, 1.0, 1.0)[seed % 3])
     rows, P, dP = blocks.rows, blocks.columns(), blocks.columns()
@@ -172,7 +173,7 @@ def condition(blocks: Blocks) -> float:
     return worst
 
 
-@pytest.mark.parametrize("seed", range(80))
+@each("seed", range(80))
 def test_factors_in_panels(seed: int) -> None:
     """Inverses summed, products with coupling rows, and solutions."""
     blocks = Blocks.random(seed)
@@ -254,7 +255,7 @@ def sparse_of(blocks: Blocks) -> SparseFactors:
     return factors
 
 
-@pytest.mark.parametrize("seed", range(80))
+@each("seed", range(80))
 def test_sparse_factors(seed: int) -> None:
     blocks = Blocks.random(seed)
     m, count = blocks.m, blocks.count
@@ -277,7 +278,7 @@ def test_sparse_factors(seed: int) -> None:
     close(B[:, :, :m], expected, rtol)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_blocks_of_one_pattern(seed: int) -> None:
     """Sums of solutions, eight blocks abreast, in all digits and half of them; and the field."""
     rng = np.random.default_rng(seed)
@@ -328,7 +329,7 @@ def test_blocks_of_one_pattern(seed: int) -> None:
         np.testing.assert_allclose(spread[k], ordered[k, k] - ordered[k, own] @ best, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_prices_are_proved(seed: int) -> None:
     """What multipliers leave of costs is what they leave, and no price is below the least of it;
     columns go on being in the cone, with sums of one."""

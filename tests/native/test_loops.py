@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import each
 
 from optmech.base import minplus, native
 from optmech.transport import pivots
@@ -18,7 +19,7 @@ def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@each("seed", range(15))
 def test_detours(seed: int, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     count = int(rng.choice([2, 3, 17, 60]))
@@ -55,7 +56,7 @@ def test_trees(seed: int, variant: str, monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(found[0][1], found[1][1])
 
 
-@pytest.mark.parametrize("seed", range(25))
+@each("seed", range(25))
 def test_least_arrivals(seed: int, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     count, n, m = rng.integers(1, 12, 3).tolist()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import optmech_audit as audit
 import pytest
+from each import each
 from forgery import resealed
 from target_mutations import _least, _longest, falsehood, files, run
 
@@ -103,7 +104,7 @@ FALSE: list[tuple[str, Callable[[Body], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change"), FALSE)
+@each(("name", "change"), FALSE)
 def test_false_claims_are_refused(
     name: str, change: Callable[[Body], Any], made: dict[str, bytes], tmp_path: Path
 ) -> None:

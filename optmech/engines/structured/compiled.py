@@ -410,12 +410,15 @@ class SparseBackend(CompiledBackend):
 
 def least_degree(graph: sp.csc_array) -> Ints:
     """The places of variables in an order of least degree of a graph (m, m), either way."""
-    from scipy.sparse.linalg import splu
+    from scipy.sparse.linalg import spilu
 
     both = graph + graph.T
     dominant = sp.csc_array(sp.diags_array(both.sum(axis=1) + 1.0) - both)
-    found = splu(
+    # the order comes before the factor, of which next to nothing is made
+    found = spilu(
         dominant,
+        drop_tol=1.0,
+        fill_factor=1,
         permc_spec="MMD_AT_PLUS_A",
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},

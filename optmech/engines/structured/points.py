@@ -44,6 +44,7 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import record
+from optmech.engines.structured.iterative import Earlier
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.newton import BreakdownError, factored
 from optmech.engines.structured.rows import NOTHING, Backend, Cone
@@ -154,7 +155,8 @@ def majorants(model: Model, backend: Backend, state: State, mu: float, system: S
     if error <= _SPOILED:
         return nearer
     try:
-        tight = factored(model, backend, _tightened(state, columns, mu))
+        stage = None if system.left is None else Earlier(system.left.stage, None, None)
+        tight = factored(model, backend, _tightened(state, columns, mu), stage)
         nearest, left = _with_sums(model, backend, columns, tight)
     except BreakdownError:
         left = np.inf

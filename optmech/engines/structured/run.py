@@ -70,7 +70,8 @@ class Bounds:
             due = self.quick or first or since >= 2
         elif not self.quick and now.gap < self.options.gap / TUNING.fallen:
             # the next iterations will get there
-            due = since >= latest * (1 if now.gap > TUNING.nearly_closed * self.options.gap else 2)
+            times = 1 if now.gap > TUNING.nearly_closed * self.options.gap else 2
+            due = since >= times * (TUNING.rarely if self.backend.parts else 1) * latest
         else:
             fallen = now.gap < share * self.gap_then
             due = fallen or since >= long * latest or early

@@ -120,7 +120,10 @@ class Tuning:
     a loss of .338 instead of .313)."""
     fallen_quick: float = 0.01
     bounds_at_latest: int = 10
-    """Iterations between two bounds."""
+    """Iterations between two bounds ..."""
+    rarely: int = 4
+    """... and so many times as many of large programs near their end, where each takes as long as
+    five iterations: two on the way were 86 of 536 processor seconds of 5,000 crossings of Rome."""
     worthless: int = 3
     """Before so many iterations the bounds are far from anything."""
     projections: int = 2

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from judged import verdicts
 from mutations import Way, altered, anywhere, change
 
@@ -311,8 +312,8 @@ def test_zero_as_a_logarithm_is_zero(
     )
 
 
-@pytest.mark.parametrize("name", list(ASKED))
-@pytest.mark.parametrize("seconds", [-1.0, -1e-300, 1, None])
+@each("name", list(ASKED))
+@each("seconds", [-1.0, -1e-300, 1, None])
 def test_times_below_zero_are_refused(
     made: dict[str, bytes], tmp_path: Path, name: str, seconds: object
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import optmech_audit as audit
 import pytest
+from each import each
 from judged import refused_alike, verdicts
 from optmech_audit import noise
 from optmech_audit.numbers import signed_log
@@ -195,7 +196,7 @@ def _of(**arguments: Any) -> Any:
     return (om.noise.least_divergence if "budget" in arguments else om.noise.rdp)(**arguments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "place"),
     [
         ({"bounds": (0.5, 1)}, "order"),

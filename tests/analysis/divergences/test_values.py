@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings, strategies as st
 from scipy.special import rel_entr
 from strategies import distributions, stochastic_matrices
@@ -71,8 +72,8 @@ def test_random_and_degenerate_distributions(name: str, data: st.DataObject) -> 
     assert NAMED[name](p, p) == 0
 
 
-@pytest.mark.parametrize("name", NAMED)
-@pytest.mark.parametrize("apart", [0.3, 1e-3, 1e-6, 1e-9, 1e-12])
+@each("name", NAMED)
+@each("apart", [0.3, 1e-3, 1e-6, 1e-9, 1e-12])
 def test_nearly_equal_distributions_lose_no_digits(name: str, apart: float) -> None:
     rng = np.random.default_rng(3)
     # whole multiples of 2^-52: sums are exactly one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from each import each
 from hypothesis import given, strategies as st
 from optmech_audit import cbor as audited_cbor
 from optmech_audit.cbor import Content, cbor, item, parsed
@@ -60,7 +61,7 @@ values = st.recursive(
 )
 
 
-@pytest.mark.parametrize(("value", "content"), EXAMPLES)
+@each(("value", "content"), EXAMPLES)
 def test_the_examples_of_the_standard(value: object, content: str) -> None:
     assert encode(value).hex() == content
     assert encode(decode(bytes.fromhex(content))).hex() == content

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import optmech_devices
 import pytest
+from each import each
 from optmech_devices.packed.cbor import Tag, decode, encode
 from optmech_devices.packed.clients import copy_client
 
@@ -169,7 +170,7 @@ def test_python_gives_the_committed_answers_at_positions() -> None:
             ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STATED["refused"])
+@each("name", STATED["refused"])
 def test_python_refuses_the_committed_files(name: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.omm"
     path.write_bytes(bytes.fromhex(STATED["refused"][name]))
