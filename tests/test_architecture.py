@@ -90,7 +90,6 @@ TAKEN = {
         base.arrays base.storage certificate certificate.bound certificate.families
         certificate.families.ratio certificate.objective certificate.statement
         designs.design errors exact.exponentials exact.number exact.numerators
-        spaces.mesh.network
     """,
 }
 """The modules of the core that each of them stands on, beside the names of ``om``."""

@@ -23,7 +23,6 @@ from optmech.exact.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.observables import Regions, grid_boxes
 
 _TOUCH = 1e-9
@@ -113,7 +112,7 @@ def everywhere(
     >>> print(round(found.epsilon_between(0.01), 3))  # per km, for fixes 10 m apart
     85.994
     """
-    if isinstance(m, MeshMechanism):
+    if m.is_everywhere:
         raise ProblemError(
             "reports from every point of its region itself: no fix is taken to a cell, and its "
             "design says which ε all points keep",

@@ -22,7 +22,6 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
 from optmech.spaces.layout import closed, geometries, plane_of
 from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -251,10 +250,10 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
     assert mesh is not None
     assert isinstance(mechanism, MeshMechanism)
     corners = mesh.vertices[mesh.triangles]
-    if isinstance(mesh, Network):
-        values = mechanism.matrix[mesh.segments].mean(axis=1)
-    else:
+    if mesh.is_region:
         values = mechanism.at(corners.mean(axis=1))
+    else:
+        values = mechanism.matrix[mesh.triangles].mean(axis=1)
     if mesh.coordinates == "plane" and degrees:
         plane = plane_of(design.problem.secrets)
         if plane.degrees is None:
@@ -275,7 +274,7 @@ def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterat
     for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
         best = row.argmax()
         properties = {
-            "triangle" if mesh.is_region else "segment": t,
+            mesh.pieces.removesuffix("s"): t,
             "likeliest": names[best],
             "probability": float(row[best]),
             **{f"p_{names[o]}": float(row[o]) for o in chosen},

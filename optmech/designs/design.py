@@ -38,7 +38,6 @@ from optmech.spaces.arguments import LOAD, kind
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network, refuse_network
 from optmech.spaces.statistics import as_statistic, statistic_matrix
 from optmech.spaces.tables import distance_words
 
@@ -187,10 +186,8 @@ class Design(Proved):
                 f"{from_below(self.lower_bound)} for every mechanism, "
                 f"gap {from_above(self.total_gap, 2)} to it"
             )
-            region = f"{len(self.mesh)} vertices, degree {self.mesh.degree}"
-            if isinstance(self.mesh, Network):
-                region = self.mesh.words
-            return [("loss", loss), ("at every point of", region), ("lower bound", every)]
+            region = ("at every point of", self.mesh.size_words)
+            return [("loss", loss), region, ("lower bound", every)]
         else:
             return [("loss", loss), ("lower bound", from_below(self.lower_bound))]
         return [*((name, f"{value}{unit}") for name, value in found), ("loss", loss)]
@@ -332,13 +329,13 @@ class Design(Proved):
         """The mechanism that reports from every point of a region. Raises ProblemError where the
         design is one for its secrets only."""
         mechanism = self.mechanism
-        refuse_network(self.mesh)
         if not isinstance(mechanism, MeshMechanism):
             raise ProblemError(
                 "has no region: it reports from its secrets only",
                 where="design",
                 remedy="State MetricPrivacy(…, everywhere=mesh) to report from every point",
             )
+        mechanism.mesh.require_region()
         return mechanism
 
     @property
@@ -385,9 +382,7 @@ class Design(Proved):
                 "vertices": len(self.mesh),
                 "degree": self.mesh.degree,
                 "rows": self.mesh.rows,
-                "segments" if isinstance(self.mesh, Network) else "triangles": len(
-                    self.mesh.triangles
-                ),
+                self.mesh.pieces: len(self.mesh.triangles),
             }
         if self.approximations:
             found["approximations"] = [

@@ -20,7 +20,6 @@ from optmech.designs.stated import Stated, promises_of
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.problem.gains import gain_words
 from optmech.problem.segments import is_known_between
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
 if TYPE_CHECKING:
@@ -146,12 +145,11 @@ def refuted(problem: Problem, outer: OuterProof | None) -> bool:
     """Whether no mechanism of any form keeps the constraints of an infeasible problem on a mesh: by
     a proof at its vertices alone, or where the program of a line or roads is itself one of these
     (promises that do not depend on the form between vertices)."""
-    from optmech.designs.outer import is_large, outer_network
+    from optmech.designs.outer import is_own
 
     if problem.mesh is None or (outer is not None and outer.cells is not None):
         return False
-    own = isinstance(problem.mesh, Network) and not is_large(problem)
-    if own and outer_network(problem) is None:
+    if is_own(problem):
         return outer is None
     return outer is not None and infeasibility_margin(outer.statement, outer.multipliers) > 0
 
@@ -186,13 +184,8 @@ def _among(problem: Problem) -> Among:
     mesh, keeps = problem.mesh, tuple(range(len(problem.constraints)))
     if mesh is None:
         return Among("all", keeps=keeps)
-    pieces: Literal["segments", "triangles"] = "triangles"
-    form: Form = "linear"
-    if isinstance(mesh, Network):
-        pieces = "segments"
-    elif mesh.degree > 1 or mesh.coordinates == "lonlat":
-        form = "coefficients"
-    return Among(form, pieces, len(mesh.triangles), mesh.degree, keeps)
+    form: Form = "linear" if mesh.is_linear else "coefficients"
+    return Among(form, mesh.pieces, len(mesh.triangles), mesh.degree, keeps)
 
 
 def _every(design: Design, among: Among) -> tuple[Among | None, int | None]:

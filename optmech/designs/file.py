@@ -43,7 +43,6 @@ from optmech.problem.constraint import idle_notes
 from optmech.problem.space import GivenRows
 from optmech.reading.sealed import DESIGN, FORMATS, decoding, read_sealed
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.tables import distance_words
 
 _FORM = FORMATS[DESIGN]
@@ -131,11 +130,9 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     problem = design.problem
     whole = problem.mesh is None
     if not whole:
-        from optmech.designs.outer import is_large, outer_network
+        from optmech.designs.outer import is_own
 
-        # else every mechanism that is private at every point solves the problem at the vertices
-        of_vertices = isinstance(problem.mesh, Network) and not is_large(problem)
-        if not of_vertices or outer_network(problem) is not None:
+        if not is_own(problem):
             outer = design.certificate.outer
             found = found._replace(lower_bound=0.0 if outer is None else outer.bound.proved)
     sign = float(statement.sign)
@@ -236,7 +233,7 @@ def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
     with what proves its numbers where the file has that."""
     from optmech.designs import outer
 
-    network, count = isinstance(problem.mesh, Network), len(problem.secrets)
+    network, count = outer.network_of(problem) is not None, len(problem.secrets)
     cells, witness, more = plain["cells"], None, _WITNESS & plain.keys()
     require_keys(plain, {"cells", "multipliers"} | (_WITNESS if more else set()), _OUTER)
     reason = ""

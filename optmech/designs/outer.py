@@ -91,10 +91,22 @@ def _is_plane(problem: Problem) -> bool:
     return gradient_in(problem.statement).mesh.coordinates == "plane"
 
 
+def network_of(problem: Problem) -> Network | None:
+    """The line or roads at every point of which a problem promises something."""
+    return problem.mesh if isinstance(problem.mesh, Network) else None
+
+
+def is_own(problem: Problem) -> bool:
+    """Whether the program of a line or roads is itself the one over the vertices, which every
+    mechanism solves that is private at every point."""
+    along = network_of(problem) is not None and not is_large(problem)
+    return along and outer_network(problem) is None
+
+
 def is_large(problem: Problem) -> bool:
     """Whether a problem asks for metric privacy at every point of a network, an expected loss and
     nothing else, and has so many vertices that nothing is made for all pairs of them."""
-    if not isinstance(problem.mesh, Network) or problem.objective != "expected_loss":
+    if network_of(problem) is None or problem.objective != "expected_loss":
         return False
     alone = [isinstance(stated, MetricPrivacy) for stated in problem.constraints] == [True]
     return alone and len(problem.secrets) >= LARGE
@@ -104,8 +116,8 @@ def over_segments(problem: Problem) -> Statement:
     """What every mechanism keeps at the vertices that is private at every point of a large network
     (``is_large``): e^{εℓ} between the ends of every segment, whose lengths are rounded up; paths
     imply the rest."""
-    stated, network = problem.constraints[0], problem.mesh
-    assert isinstance(network, Network)
+    stated, network = problem.constraints[0], network_of(problem)
+    assert network is not None
     assert isinstance(stated, MetricPrivacy)
     ratio = Ratio(0, stated.epsilon, network.lengths_up)
     own = problem.statement
@@ -120,8 +132,8 @@ def outer_network(problem: Problem) -> Problem | None:
     which are rounded up. Of many vertices those without prior weight are left out, where nothing
     else is asked for: what they add to the bound takes longer than it is worth.
     """
-    network, worst = problem.mesh, problem.statement.segments is not None
-    assert isinstance(network, Network)
+    network, worst = network_of(problem), problem.statement.segments is not None
+    assert network is not None
     metric = [
         isinstance(c, MetricPrivacy) and c.everywhere is not None for c in problem.constraints
     ]

@@ -18,7 +18,6 @@ from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.mechanism import MeshMechanism
 
 
 @checked_arguments
@@ -95,14 +94,14 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
 def _as_it_is(statement: Statement, mechanism: Mechanism) -> Released:
     exact = mechanism.exact
     if statement.spread is not None:
-        if not isinstance(mechanism, MeshMechanism) or mechanism.mesh != statement.spread.mesh:
+        exact = mechanism.rows_on(statement.spread.mesh)
+        if exact is None:
             raise ProblemError(
                 "has no rows for the control points of the mesh that privacy at every point is "
                 "stated for",
                 where="mechanism",
                 remedy="Give one on this mesh, or state the privacy of finitely many secrets",
             )
-        exact = mechanism.rows
     if not isinstance(exact, Numerators):
         exact = Numerators.rounded(mechanism.matrix)
     return Released(exact, check_exact(statement, exact))

@@ -31,7 +31,6 @@ from optmech.spaces.distances import Distance, DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 from optmech.spaces.tables import distance_words
 
@@ -360,7 +359,7 @@ def _doubt_of(family: Family) -> str:
                 "ε hides next to nothing: reports of the two secrets that are hidden best may "
                 f"differ by a factor of e^{least:.4g}. Use a smaller ε, or check its unit"
             )
-    if not isinstance(family, Gradient) or not isinstance(family.mesh, Mesh):
+    if not isinstance(family, Gradient):
         return ""
     sides = np.ptp(family.mesh.vertices, axis=0) * family.mesh.scale
     across = float(family.epsilon) * float(np.hypot(*sides))
@@ -409,7 +408,7 @@ def make_statement(
     else:
         name = objective
     segments, mesh = None, mesh_of(constraints)
-    if isinstance(mesh, Network) and name == "worst_loss":
+    if mesh is not None and name == "worst_loss":
         segments = segments_of(mesh, space, loss)
     own = tuple(families)
     statement = Statement(space.prior.weights, space.loss, name, own, factors, segments, survey)

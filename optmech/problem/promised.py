@@ -74,9 +74,9 @@ class Measure(Shown):
         """The distance of this name, in a unit, between secrets or points of a mesh; None stands
         for a mesh of the plane."""
         course = _COURSES.get(name, "")
-        if isinstance(secrets, Mesh) and name == "roads":
-            course = "roads"
-        elif isinstance(secrets, Domain) and secrets.frame and name != "haversine":
+        if not isinstance(secrets, Domain):
+            course = "roads" if name == "roads" else course
+        elif secrets.frame and name != "haversine":
             # sums of coordinates' differences on the flat map are no length of the ground
             course = "flat" if course == "straight" else ""
         return cls(name, unit, course)

@@ -26,16 +26,12 @@ from optmech.problem.space import Bools, Space
 from optmech.spaces.arguments import taken
 from optmech.spaces.distances import (
     Distance,
-    euclidean,
-    haversine,
     is_metric,
     manhattan,
     triangle_report,
 )
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network
 
 
 def ratio_families(
@@ -115,14 +111,15 @@ def measured_everywhere(m: Mechanism, mesh: Mesh, epsilon: Exact) -> Kept | None
     """An ε that all points keep: of a region the largest ‖G_o[α]‖ / P[α,o], of a network the
     largest |p − p'| / (ℓ min(p, p')) of two neighbouring rows; None of mechanisms that are not on
     this mesh."""
-    if not isinstance(m, MeshMechanism) or m.mesh != mesh:
+    rows = m.rows_on(mesh)
+    if rows is None:
         return None
     stated = float(epsilon)
-    if not isinstance(mesh, Network):
-        check = check_gradients(mesh, epsilon, m.rows)
+    if mesh.is_region:
+        check = check_gradients(mesh, epsilon, rows)
         share = min(check.worst, 1.0) if check.passed else check.worst
         return Kept("epsilon", stated, share * stated if share else 0.0)
-    one, other = (m.rows.matrix[ends] for ends in mesh.segments.T)
+    one, other = (rows.matrix[ends] for ends in mesh.triangles.T)
     with np.errstate(divide="ignore", invalid="ignore"):
         rise = np.where(one == other, 0.0, np.abs(one - other) / np.minimum(one, other))
     found = float((rise.max(axis=1) / mesh.widths).max())
@@ -146,7 +143,7 @@ def require_joint(statement: Statement, kinds: Sequence[str], mesh: Mesh | None)
     decide it. ``kinds`` are those of all constraints."""
     promise = next(iter(statement.of_kind(Gradient)), None)
     if promise is None:
-        if isinstance(mesh, Network) and statement.target_factors is not None:
+        if mesh is not None and statement.target_factors is not None:
             raise ProblemError(
                 "privacy at every point of a line or network needs a loss as objective",
                 where="objective",
@@ -185,8 +182,8 @@ def require_distance(epsilon: Exact, distance: Distance | None, mesh: object) ->
             where="epsilon",
             remedy="With ε = 0 a mechanism that always reports the same is all there is",
         )
-    name, proper = measure_of(own)
-    straight = isinstance(own, Network) and own.is_line and distance == manhattan()
+    name, proper = own.measure
+    straight = own.is_line and distance == manhattan()
     if distance is None or distance == proper or straight:
         return proper
     raise ProblemError(
@@ -198,19 +195,18 @@ def require_distance(epsilon: Exact, distance: Distance | None, mesh: object) ->
     )
 
 
-def require_network(mesh: object) -> Network:
-    """The mesh, where it is a line or a network. Raises ProblemError where it is another."""
+def require_network(mesh: object) -> None:
+    """Raise ProblemError unless the mesh is a line or a network."""
     own: Mesh = taken(mesh, "Mesh", "everywhere")
-    if not isinstance(own, Network):
+    if own.is_region:
         raise ProblemError(
             "differential privacy at every point is stated on lines and networks",
             where="everywhere",
             remedy="Use om.Mesh.line(low, high, cells), or MetricPrivacy for a region",
         )
-    return own
 
 
-def require_vertices(network: Network, space: Space) -> None:
+def require_vertices(network: Mesh, space: Space) -> None:
     """Raise ProblemError unless the secrets are the vertices of the line or network."""
     secrets, own = space.secrets, network.domain
     same = secrets.labels == own.labels and secrets.coordinates == own.coordinates
@@ -226,15 +222,6 @@ def require_vertices(network: Network, space: Space) -> None:
 def _require_unit(places: str, mesh: str) -> None:
     if "" not in (places, mesh) and places != mesh:
         raise ProblemError(f"the places are in {places} and the mesh in {mesh}", where="everywhere")
-
-
-def measure_of(mesh: Mesh) -> tuple[str, Distance]:
-    """The distance between the points of a mesh, and its name."""
-    if isinstance(mesh, Network) and not mesh.is_line:
-        return "roads", mesh.distance
-    if mesh.coordinates == "lonlat":
-        return "haversine", haversine()
-    return "euclidean", euclidean()
 
 
 def require_places(mesh: Mesh, space: Space) -> Floats:

@@ -8,23 +8,23 @@ from optmech.certificate.statement import Segments
 from optmech.errors import ProblemError
 from optmech.problem.space import Space
 from optmech.spaces.distances import distance_name, euclidean
-from optmech.spaces.mesh.network import Network
+from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.tables import SQUARES
 
 
-def segments_of(mesh: Network, space: Space, loss: object) -> Segments | None:
+def segments_of(mesh: Mesh, space: Space, loss: object) -> Segments | None:
     """The segments of a line and how the loss bends on them; None on roads, along which distances
     may be larger between two crossings than at both. ProblemError where a square is no number."""
     if not mesh.is_line:
         return None
-    bends = np.zeros(len(mesh.segments))
+    bends = np.zeros(len(mesh.triangles))
     if space.loss_name(loss) == SQUARES:
-        a, b = mesh.vertices[mesh.segments.T, 0]
+        a, b = mesh.vertices[mesh.triangles.T, 0]
         with np.errstate(over="ignore", under="ignore"):
             bends = (b - a) * (b - a)
         if not np.isfinite(bends).all():
             raise ProblemError("squares of lengths are too large", where="loss")
-    return Segments(mesh.segments, bends)
+    return Segments(mesh.triangles, bends)
 
 
 def is_known_between(space: Space, loss: object) -> bool:

@@ -21,7 +21,6 @@ from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.tables import LOSSES, NAMED, distance_words, misnamed
 
@@ -167,7 +166,7 @@ class GivenRows(Shown):
         # packed mechanisms know theirs
         digest = getattr(mechanism, "digest", b"")
         source = f"sha256:{digest.hex()}" if digest else ""
-        if isinstance(mechanism, MeshMechanism):
+        if mechanism.is_everywhere:
             raise ProblemError(
                 "is a mechanism for every point of a region, whose rows are those of control "
                 "points and not of places",

@@ -78,6 +78,8 @@ class Mechanism(ReadOnly):
     (5,)
     >>> m.remap(str.upper).observables.labels
     ('LEFT', 'RIGHT')
+    >>> m.rows_on(om.Mesh.line(0, 1, 2)) is None  # it reports from its secrets
+    True
     >>> from optmech.exact.numerators import Numerators
     >>> om.Mechanism.of(sides, sides, Numerators(2, ((3, 1), (1, 3)))) == m  # 3/4 and 1/4
     True
@@ -169,6 +171,15 @@ class Mechanism(ReadOnly):
 
     def __hash__(self) -> int:
         return hash((self.secrets, self.observables, (self.matrix + 0.0).tobytes()))
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether it reports from every point of a mesh, and not from its secrets only."""
+        return False
+
+    def rows_on(self, mesh: object) -> Numerators | None:
+        """The rows of a mesh's control points; None where it does not report from this mesh."""
+        return None
 
     @cached_property
     def rational(self) -> Numerators | RationalRows:

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 from optmech_devices.packed.meshes import Areas
 from optmech_devices.packed.places import Finder, reach_of
-from optmech_devices.protection.places import nearest_inside, nearest_of_region
+from optmech_devices.protection.places import nearest_inside
 
 import optmech as om
 
@@ -148,7 +148,7 @@ def of_mesh(rng: np.random.Generator, globe: bool) -> Iterator[str]:
     held = [mesh.locate_exactly(p) is not None for p in asked.tolist()]
     led = asked.copy()
     lost = ~np.array(held)
-    led[lost] = nearest_of_region(mesh, asked[lost]) if lost.any() else led[lost]
+    led[lost] = mesh.nearest(asked[lost]) if lost.any() else led[lost]
     wide = max(box[2] - box[0], box[3] - box[1])
     for k, (position, own, other) in enumerate(
         zip(asked.tolist(), moved.tolist(), led.tolist(), strict=True)

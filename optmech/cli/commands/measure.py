@@ -56,7 +56,6 @@ def run(args: Namespace) -> Answer:
     from optmech.exact.number import float_of, parse_exact
     from optmech.problem.attack import choose_distance
     from optmech.show.figures import measure_constraints
-    from optmech.spaces.mesh.mechanism import MeshMechanism
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
@@ -68,7 +67,7 @@ def run(args: Namespace) -> Answer:
         within = args.within and float_of(args.within, "--within", positive=True)
         between = measures.everywhere(m, rate, within=within)
     name, distance = choose_distance(problem, args.distance)
-    at = " at the places" if isinstance(m, MeshMechanism) else ""
+    at = " at the places" if m.is_everywhere else ""
     found = _figures(problem, m, name, distance, at)
     variants = (("metric_", "metric", distance), ("", "differential", None))
     if rate is not None:

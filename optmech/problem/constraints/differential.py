@@ -22,7 +22,6 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.promised import Measure, Pairs, Promised, of_ratios
 from optmech.problem.ratios import (
     delta_words,
-    measure_of,
     measured_everywhere,
     measured_ratio,
     ratio_families,
@@ -188,7 +187,7 @@ class DifferentialPrivacy(Constraint):
         return found
 
     def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate]:
-        if isinstance(self.everywhere, Network):
+        if self.everywhere is not None:
             require_vertices(self.everywhere, space)
         distance = np.where(self.adjacent(space), 1.0, np.inf)
         yield from ratio_families(index, self.epsilon, distance, self.delta)
@@ -433,7 +432,7 @@ class MetricPrivacy(Constraint):
         if self.everywhere is not None:
             return {
                 "epsilon": self.epsilon.text,
-                "distance": measure_of(self.everywhere)[0],
+                "distance": self.everywhere.measure[0],
                 "everywhere": self.everywhere.to_dict(),
             }
         reach = self.observable_threshold is not None
@@ -446,7 +445,7 @@ class MetricPrivacy(Constraint):
         if "everywhere" not in plain:
             return super().load(plain, space)
         mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
-        name, distance = measure_of(mesh)
+        name, distance = mesh.measure
         if plain["distance"] != name:
             raise ProblemError(f"{plain['distance']!r} is not {name}", where="distance")
         return cls(plain["epsilon"], distance, everywhere=mesh)
@@ -476,10 +475,10 @@ class MetricPrivacy(Constraint):
         return bool(np.isinf(space.apart(self.distance, infinite=True)).any())
 
     def promise(self, space: Space) -> str:
-        text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
-        if isinstance(self.everywhere, Network):
-            unit = self.everywhere.unit or "unit of length"
-            text = f"ε = {self.epsilon.words} per {unit}"
+        per = space.per(self.distance)
+        if self.everywhere is not None and not self.everywhere.is_region:
+            per = self.everywhere.unit or "unit of length"
+        text = f"ε = {self.epsilon.words} per {per}"
         if self.everywhere is not None:
             text += f", at every point of {self.everywhere.words}"
         if self.threshold is not None:
@@ -494,7 +493,7 @@ class MetricPrivacy(Constraint):
     def promised(self, space: Space) -> Promised:
         if self.everywhere is not None:
             mesh, unit = self.everywhere, self.everywhere.unit or space.secrets.unit
-            measure = Measure.called(measure_of(mesh)[0], unit, mesh)
+            measure = Measure.called(mesh.measure[0], unit, mesh)
             return of_ratios("every point", self.epsilon, self.delta, measure=measure)
         measure = Measure.of(self.distance, space)
         pairs: Pairs = "all" if self.threshold is None else "near"

@@ -24,7 +24,6 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.elements import indices, whole_basis
 from optmech.spaces.mesh.mesh import Mesh
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.mesh.triangulation import area_products
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
@@ -67,7 +66,7 @@ class MeshMechanism(Mechanism):
                 f"{len(observables)} observables",
                 where="matrix",
             )
-        if isinstance(mesh, Network):
+        if not mesh.is_region:
             secrets = mesh.domain
         if secrets is not None:
             secrets.require_points("report from them")
@@ -81,7 +80,7 @@ class MeshMechanism(Mechanism):
     @cached_property
     def matrix(self) -> Floats:
         """Probabilities at the places, as floats of shape (secrets, observables)."""
-        if isinstance(self.mesh, Network):
+        if not self.mesh.is_region:
             return self.rows.matrix
         out = self.at(self.secrets.require_points("report from them"))
         return locked(out)
@@ -89,10 +88,17 @@ class MeshMechanism(Mechanism):
     @cached_property
     def exact(self) -> RationalRows | Numerators:
         """Probabilities at the places, exactly."""
-        if isinstance(self.mesh, Network):
+        if not self.mesh.is_region:
             return self.rows
         places = self.secrets.require_points("report from them").tolist()
         return RationalRows(tuple(self._row(place) for place in places))
+
+    @property
+    def is_everywhere(self) -> bool:
+        return True
+
+    def rows_on(self, mesh: object) -> Numerators | None:
+        return self.rows if self.mesh == mesh else None
 
     def __repr__(self) -> str:
         return f"MeshMechanism(from every point of {self.mesh!r} to {self.observables!r})"
@@ -128,8 +134,7 @@ class MeshMechanism(Mechanism):
         return np.asarray(self.mesh.interpolation(points) @ self.rows.matrix)
 
     def _holds(self, points: Floats) -> Bools:
-        """Which points (k, n) of a line, or beside roads, it reports from."""
-        assert isinstance(self.mesh, Network)
+        """Which points (k, n) it reports from."""
         return self.mesh.holds(points)
 
     def exactly_at(self, point: Sequence[float | Fraction]) -> tuple[Fraction, ...]:

@@ -6,13 +6,21 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints, coordinate_rows, ends_of, finite_array, unwrapped
+from optmech.base.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    coordinate_rows,
+    ends_of,
+    finite_array,
+    unwrapped,
+)
 from optmech.base.labels import refuse_latitude_first
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
@@ -21,6 +29,7 @@ from optmech.exact.arguments import nonnegative, whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.spaces.arguments import checked_arguments, kind
+from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 from optmech.spaces.mesh import elements, files, triangulation
@@ -39,11 +48,17 @@ from optmech.spaces.mesh.triangulation import (
     scale_of,
     widths_of,
 )
-from optmech.spaces.sphere import Border
+from optmech.spaces.sphere import Border, squares, turned
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
 _PASSES = 60
+_BORDER = 1e-9
+"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
+_INWARD = 1e-9
+"""How far towards its middle a point of a border is led, so that rounding leaves it inside."""
+_ROUNDING = 2.0**-46
+"""Of a corner's weight, beside the square of the region's width over the triangle's area."""
 _FARTHEST = 1e150
 """Squares of coordinates are to be floats."""
 MADE: dict[str, Callable[..., Any]] = {}
@@ -95,8 +110,15 @@ class Mesh(SameFields, ReadOnly):
     True
     >>> mesh.listed((0.25, 0.25)).tolist()
     [[0.25, 0.25]]
+    >>> mesh.holds(np.array([[0.25, 0.25], [5, 5]])).tolist()  # exactly
+    [True, False]
+    >>> mesh.nearest(np.array([[0.5, 5.0]])).round(6).tolist()  # inside, next to the border
+    [[0.5, 1.0]]
     >>> print(mesh.interpolation([[0.25, 0.25]]).toarray())
     [[0.5  0.25 0.25 0.  ]]
+    >>> mesh.led_around(np.array([[0.25, 0.25]])).tolist()  # other points only of degrees
+    [[0.25, 0.25]]
+    >>> mesh.require_region()  # an error of lines and networks
     >>> len(mesh.refine([1, 0]).triangles)
     4
     >>> om.Mesh.from_dict(mesh.to_dict()) == mesh
@@ -109,6 +131,8 @@ class Mesh(SameFields, ReadOnly):
     ''
     """
 
+    pieces: ClassVar[Literal["triangles", "segments"]] = "triangles"
+    """What it is made of."""
     _outside: ClassVar = ("lies outside of the region", "Use a mesh around all of the points")
     vertices: Floats
     triangles: Ints
@@ -354,6 +378,32 @@ class Mesh(SameFields, ReadOnly):
         return True
 
     @property
+    def is_line(self) -> bool:
+        """Whether its points are numbers."""
+        return False
+
+    @property
+    def measure(self) -> tuple[str, Distance]:
+        """The distance between its points, and its name."""
+        if self.coordinates == "lonlat":
+            return "haversine", haversine()
+        return "euclidean", euclidean()
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether promises are stated of functions that are linear in every piece, and not of the
+        coefficients that these or others have."""
+        return self.degree == 1 and self.coordinates == "plane"
+
+    @property
+    def size_words(self) -> str:
+        """How large it is, in a few words."""
+        return f"{len(self)} vertices, degree {self.degree}"
+
+    def require_region(self) -> None:
+        """Raise ProblemError where it is a line or network, and what is asked for is not."""
+
+    @property
     def words(self) -> str:
         """The region and its triangles, in a sentence."""
         degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
@@ -489,6 +539,52 @@ class Mesh(SameFields, ReadOnly):
                 remedy = "It may be the other way around: longitude first"
             raise ProblemError(outside, where=where, remedy=remedy)
         return found
+
+    def led_around(self, points: Floats) -> Floats:
+        """The points (n, k), of degrees led around the globe to where the mesh is."""
+        places = np.array(points)
+        if self.coordinates == "lonlat":
+            west, east = self.vertices[:, 0].min(), self.vertices[:, 0].max()
+            places[:, 0] = turned(places[:, 0], float(west), float(east))
+        return places
+
+    def holds(self, points: Floats) -> Bools:
+        """Which of the points (n, k) it reports from, decided exactly."""
+        places = coordinate_rows(points, 2)
+        triangles, weights = self.locate(places)
+        inside = np.asarray(triangles >= 0)
+        # floats find what is next to the border on either side of it: decided exactly there
+        unsure = self._near(places) & (~inside | (weights.min(axis=1) < _BORDER))
+        for k in np.flatnonzero(unsure).tolist():
+            inside[k] = self.locate_exactly(places[k].tolist()) is not None
+        return inside
+
+    def _near(self, points: Floats) -> Bools:
+        """Points that are not beyond the box around the region."""
+        lonlat = self.coordinates == "lonlat"
+        places = unwrapped(points, self.vertices.mean(axis=0)) if lonlat else points
+        low, high = ends_of(self.vertices)
+        margin = _BORDER * (high - low)
+        # numbers that are none compare false
+        return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
+
+    def nearest(self, points: Floats) -> Floats:
+        """A point next to each of ``points`` (k, n), on the sphere for degrees: on the region's
+        border, led inwards by a billionth of its width, and a vertex where even that is outside."""
+        feet: Floats = self.border.feet(self.listed(points))
+        feet = feet + _INWARD * (self.vertices.mean(axis=0) - feet)
+        low, high = ends_of(self.vertices)
+        corners = self.vertices[self.triangles]
+        areas = np.linalg.det(corners[:, 1:] - corners[:, :1])
+        sure = _ROUNDING * squares(high - low) / areas.min()
+        # floats are sure of what is well inside; many feet are one corner
+        unsure = self.locate(feet)[1].min(axis=1) < sure
+        distinct, back = np.unique(feet[unsure], axis=0, return_inverse=True)
+        for k, foot in enumerate(distinct.tolist()):
+            if self.locate_exactly(foot) is None:
+                distinct[k] = self.vertices[squares(self.vertices - foot).argmin()]
+        feet[unsure] = distinct[back.ravel()]
+        return feet
 
     @cached_property
     def border(self) -> Border:

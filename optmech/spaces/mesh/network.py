@@ -118,6 +118,7 @@ class Network(Mesh):
     4
     """
 
+    pieces = "segments"
     _outside = ("lies beyond the ends of the line", "Use a longer line")
     ways: tuple[tuple[int, ...], ...] = ()
     lengths: Floats | None = None
@@ -175,7 +176,6 @@ class Network(Mesh):
 
     @property
     def is_line(self) -> bool:
-        """Whether its points are numbers."""
         return bool(self.vertices.shape[1] == 1)
 
     def __repr__(self) -> str:
@@ -189,6 +189,25 @@ class Network(Mesh):
             low, high = self.vertices[[0, -1], 0].tolist()
             return f"the line from {low:g} to {high:g}{unit} in {len(self.segments)} segments"
         return f"a network of {len(self.segments)} segments between {len(self)} vertices"
+
+    @property
+    def measure(self) -> tuple[str, Distance]:
+        return super().measure if self.is_line else ("roads", self.distance)
+
+    @property
+    def is_linear(self) -> bool:
+        return True
+
+    @property
+    def size_words(self) -> str:
+        return self.words
+
+    def require_region(self) -> None:
+        raise ProblemError(
+            f"is for {self.words}, and this is for regions and places only",
+            where="design",
+            remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
+        )
 
     def flaw(self) -> str:
         """Why it is no network; empty where it is one."""
@@ -534,13 +553,3 @@ def _chain(road: object, count: int, k: int) -> tuple[int, ...]:
             f"{str(road)[:60]} are not two or more of the {count} vertices", where=f"ways[{k}]"
         )
     return tuple(map(int, values))
-
-
-def refuse_network(mesh: object) -> None:
-    """Raise ProblemError where a mesh is a line or network, and what is asked for is not."""
-    if isinstance(mesh, Network):
-        raise ProblemError(
-            f"is for {mesh.words}, and this is for regions and places only",
-            where="design",
-            remedy="Draw reports with design.mechanism.sample_at, or draws_at for many points",
-        )

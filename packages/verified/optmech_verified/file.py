@@ -20,7 +20,6 @@ from optmech.certificate.objective import trivial_bound
 from optmech.certificate.statement import Spread, Statement
 from optmech.designs.design import Design
 from optmech.exact.numerators import Numerators, dot, integers
-from optmech.spaces.mesh.network import Network
 from optmech_verified.promises import (
     Item,
     Stated,
@@ -58,7 +57,7 @@ def checked_text(design: Design, digest: str) -> str:
     """
     problem, outer = design.problem, design.certificate.outer
     statement, multipliers = problem.statement, design.certificate.multipliers
-    if isinstance(problem.mesh, Network):
+    if problem.mesh is not None and not problem.mesh.is_region:
         raise uncovered("constraints", "a promise at every point of a line or of roads")
     if statement.survey is not None:
         raise uncovered("objective", "the variance of an estimate")

@@ -59,7 +59,6 @@ def run(args: Namespace) -> Answer:
             "is for files of the whole earth", where="--cell", remedy="Add --earth EPSILON"
         )
     from optmech.designs.design import Design
-    from optmech.spaces.mesh.mechanism import MeshMechanism
     from optmech_devices.packed.make import pack
     from optmech_devices.packed.sentences import increase_words
 
@@ -74,7 +73,7 @@ def run(args: Namespace) -> Answer:
     )
     loss = packed.header.loss
     columns = int(packed.matrix.any(axis=0).sum())
-    of = "control points" if isinstance(packed, MeshMechanism) else "secrets"
+    of = "control points" if packed.is_everywhere else "secrets"
     values = {
         "bits": packed.bits,
         of.replace(" ", "_"): packed.rows.shape[0],

@@ -21,12 +21,10 @@ from optmech.base.storage import write_atomically
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.arguments import require_keys
 from optmech.problem.promised import Measure
-from optmech.problem.ratios import measure_of
 from optmech.reading.bounded import read_bytes, translated
 from optmech.reading.sealed import PLAIN_START, SIGNED_START
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.network import Network
 from optmech_devices.packed.cbor import Tag, decode, encode, typed, untyped
 from optmech_devices.packed.header import (
     COMMON,
@@ -170,7 +168,7 @@ def encode_parts(parts: Parts) -> bytes:
     numbers, rows = encode_table(parts.table)
     body = {**header_entries(parts.header), **numbers, "reports": reports}
     if isinstance(parts.places, Weights):
-        body["kind"] = "network" if isinstance(parts.mesh, Network) else "mesh"
+        body["kind"] = "mesh" if parts.places.mesh.is_region else "network"
         body["mesh"] = encode_mesh(parts.places, parts.row_of)
         body["snap"] = parts.header.snap
     else:
@@ -299,7 +297,7 @@ def require_grounded(promises: Sequence[Clause], held: Domain | Mesh | None) -> 
 def _proper(own: Measure, held: Domain | Mesh) -> bool:
     """Whether there is such a distance between places, or points of a mesh."""
     if isinstance(held, Mesh):
-        if own.name != measure_of(held)[0]:
+        if own.name != held.measure[0]:
             return False
     elif own.name in ("euclidean", "manhattan", "haversine"):
         if (own.name == "haversine") != (held.coordinates == "lonlat"):

@@ -19,7 +19,7 @@ from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 from optmech_devices.packed.cbor import typed, untyped
 from optmech_devices.packed.places import require_near
-from optmech_devices.protection.places import led_around
+from optmech_devices.protection.places import Snap
 
 Plain = Any
 WEIGHT_BITS = 24
@@ -41,6 +41,7 @@ _KILOMETRES = 111.2
 _TURN = 2.0**-43
 """More than the rounding of a longitude that is led around the globe, in degrees."""
 _AT_ONCE = 2**18
+_MOST_POINTS = 2.0**53
 _LEAST = 1e-200
 """Of an area, or of the square of a length."""
 _UNIT = 1 << WEIGHT_BITS
@@ -150,6 +151,11 @@ class Weights(ReadOnly):
         lie outside and that is not refused; which are refused; their cells and shares."""
 
     @abstractmethod
+    def lattice(self, slack: float) -> Snap | Steps | None:
+        """The widest whose moves add at most ``slack`` to a distance; None where it has too many
+        points."""
+
+    @abstractmethod
     def _whole(self, shares: Floats) -> Ints:
         """Weights over 2^24 by what ``led`` found."""
 
@@ -165,7 +171,7 @@ class Weights(ReadOnly):
 
     def _turned(self, positions: Floats) -> tuple[Floats, Bools]:
         """Positions led around the globe, and which are in the box around all vertices."""
-        (low, high), places = ends_of(self.mesh.vertices), led_around(self.mesh, positions)
+        (low, high), places = ends_of(self.mesh.vertices), self.mesh.led_around(positions)
         return places, np.asarray(((places >= low) & (places <= high)).all(axis=1))
 
 
@@ -215,6 +221,11 @@ class Areas(Weights):
             lost[:] = False
         return places, lost, (cells, shares)
 
+    def lattice(self, slack: float) -> Snap | None:
+        found = Snap.of(self.mesh, slack)
+        wide = np.floor(np.ptp(self.mesh.vertices, axis=0) / found.step + 0.5) + 1
+        return found if float(wide[0] * wide[1]) < _MOST_POINTS else None
+
     def _whole(self, shares: Floats) -> Ints:
         one = np.clip(np.floor(shares[:, 0] * _UNIT), 0, _UNIT)
         two = np.clip(np.floor(shares[:, 1] * _UNIT), 0, _UNIT - one)
@@ -257,6 +268,9 @@ class Shares(Weights):
         segments, shares = self.mesh.border.shares(positions)
         lost = ~within & (outside != "nearest")
         return places, lost, (segments, shares[:, None])
+
+    def lattice(self, slack: float) -> Steps | None:
+        return Steps.of(self.mesh, slack)
 
     def _whole(self, shares: Floats) -> Ints:
         last = np.floor(shares * _UNIT).astype(np.int64)

@@ -18,7 +18,6 @@ from optmech.exact.arguments import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh, system_bytes
 from optmech.spaces.mesh.elements import basis
 from optmech.spaces.mesh.mechanism import MeshMechanism
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.mesh.triangulation import both_rational, rational
 from optmech.spaces.sphere import FAR, is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
@@ -28,7 +27,6 @@ from optmech_devices.protection.places import STICKY, Snap
 
 _POLE = 90
 _AT_ONCE = 2**20
-_MOST_POINTS = 2.0**53
 
 
 @frozen
@@ -126,11 +124,7 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         rate = max((clause.epsilon or 0.0 for clause in placed), default=0.0)
         if not rate > 0:
             return None
-        if isinstance(self.mesh, Network):
-            return Steps.of(self.mesh, STICKY / rate)
-        found = Snap.of(self.mesh, STICKY / rate)
-        wide = np.floor(np.ptp(self.mesh.vertices, axis=0) / found.step + 0.5) + 1
-        return found if float(wide[0] * wide[1]) < _MOST_POINTS else None
+        return self._positions.lattice(STICKY / rate)
 
     @property
     def numbers(self) -> int:
@@ -167,7 +161,7 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
         return self.reports((int(cell[0]), tuple(weights[0].tolist())), drawn)[0]
 
     def _holds(self, points: Floats) -> Bools:
-        return self._found(points)[0] >= 0
+        return super()._holds(points) if self.mesh.is_region else self._found(points)[0] >= 0
 
     def _found(self, places: Floats) -> tuple[Ints, Ints]:
         """Cells (n,), -1 outside and for what is no position, and weights of corners (n, k)."""

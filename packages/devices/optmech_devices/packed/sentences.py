@@ -27,7 +27,6 @@ from optmech.problem.promised import Measure, Promised
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh import Mesh
-from optmech.spaces.mesh.network import Network
 from optmech_devices.packed.header import Beliefs, Clause, Header
 
 Form = Literal["labels", "places", "region", "globe", "line", "roads", "earth"]
@@ -168,9 +167,9 @@ def form_of(places: Domain | Mesh | None) -> Form:
     for the earth."""
     if places is None:
         return "earth"
-    if isinstance(places, Network):
-        return "line" if places.is_line else "roads"
     if isinstance(places, Mesh):
+        if not places.is_region:
+            return "line" if places.is_line else "roads"
         return "globe" if places.coordinates == "lonlat" else "region"
     return "labels" if places.points is None else "places"
 
@@ -391,10 +390,9 @@ def region_words(places: Domain | Mesh | None, bands: int = 0) -> str:
     if places is None:
         return f"the whole earth, in {bands:,} bands of latitude"
     if isinstance(places, Mesh):
-        cells = "triangles" if places.is_region else "segments"
         globe = places.coordinates == "lonlat"
         inner = _within(places.vertices, "vertices", globe, places.unit)
-        return f"every point of {len(places.triangles)} {cells}: {inner}"
+        return f"every point of {len(places.triangles)} {places.pieces}: {inner}"
     if isinstance(places, Grid):
         box = places.bounds
         size = f"{places.rows} rows x {places.columns} columns of cells"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints, ends_of, unwrapped
+from optmech.base.arrays import Bools, Floats, Ints, ends_of
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import EachBytes
@@ -16,20 +16,15 @@ from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
-from optmech.spaces.mesh.network import Network
 from optmech.spaces.observables import data_coordinates
-from optmech.spaces.sphere import Border, is_position, sines, squares, turned
+from optmech.spaces.sphere import Border, is_position, sines, turned
 
 STICKY = 0.1
 """By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
-_BORDER = 1e-9
-"""Of a weight, and of the width of a region: so near to its border floats may be wrong."""
 _INWARD = 1e-9
 """How far towards its middle a point of a border is led, so that rounding leaves it inside."""
 _WIDEST = 90.0
 """Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
-_ROUNDING = 2.0**-46
-"""Of a corner's weight, beside the square of the region's width over the triangle's area."""
 
 
 @kind("Give om.Earth.of(…)", words="mechanism for the whole earth")
@@ -70,16 +65,6 @@ class Centres:
         """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
         return self.of.centres_of(reports)[:, axis]
-
-
-def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
-    """Whether data are read as longitude and latitude in degrees."""
-    if isinstance(mechanism, Anywhere):
-        return True
-    if isinstance(mechanism, MeshMechanism):
-        return mechanism.mesh.coordinates == "lonlat"
-    secrets = mechanism.secrets
-    return secrets.coordinates == "lonlat" or secrets.frame != ()
 
 
 def nearest_inside(domain: Domain, points: Floats) -> Floats:
@@ -150,11 +135,11 @@ class Snap:
         """The lattice's points (n, 2) for points of the region, a message for each, and numbers
         that are equal where these are. -0.0 is 0, and a longitude counts whichever way around the
         globe it is written."""
-        index = self.index(led_around(self.mesh, points))
+        index = self.index(self.mesh.led_around(points))
         snapped = self.points(index)
         lost = self.mesh.locate(snapped)[0] < 0
         if lost.any():
-            snapped[lost] = nearest_of_region(self.mesh, snapped[lost])
+            snapped[lost] = self.mesh.nearest(snapped[lost])
         messages = [
             b"".join(part.to_bytes(8, "big", signed=True) for part in pair)
             for pair in index.tolist()
@@ -177,47 +162,6 @@ class Snap:
         """How many columns and rows there are."""
         columns, rows = self.index(self.mesh.vertices.max(axis=0)[None])[0].tolist()
         return columns + 1, rows + 1
-
-
-def led_around(mesh: Mesh, points: Floats) -> Floats:
-    """The points (n, k), of degrees led around the globe to where the mesh is."""
-    places = np.array(points)
-    if mesh.coordinates == "lonlat":
-        west, east = mesh.vertices[:, 0].min(), mesh.vertices[:, 0].max()
-        places[:, 0] = turned(places[:, 0], float(west), float(east))
-    return places
-
-
-def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
-    """A point of the region next to each of ``points`` (k, 2), on the sphere for degrees: on its
-    border, led inwards by a billionth of the region's width, and a vertex where even that is
-    outside; of a line or of roads the nearest one."""
-    if isinstance(mesh, Network):
-        return mesh.nearest(points)
-    feet: Floats = mesh.border.feet(points)
-    feet = feet + _INWARD * (mesh.vertices.mean(axis=0) - feet)
-    low, high = ends_of(mesh.vertices)
-    corners = mesh.vertices[mesh.triangles]
-    areas = np.linalg.det(corners[:, 1:] - corners[:, :1])
-    sure = _ROUNDING * squares(high - low) / areas.min()
-    # floats are sure of what is well inside; many feet are one corner
-    unsure = mesh.locate(feet)[1].min(axis=1) < sure
-    distinct, back = np.unique(feet[unsure], axis=0, return_inverse=True)
-    for k, foot in enumerate(distinct.tolist()):
-        if mesh.locate_exactly(foot) is None:
-            distinct[k] = mesh.vertices[squares(mesh.vertices - foot).argmin()]
-    feet[unsure] = distinct[back.ravel()]
-    return feet
-
-
-def _near(mesh: Any, points: Floats) -> Bools:
-    """Points that are not beyond the box around a region."""
-    lonlat = mesh.coordinates == "lonlat"
-    places = unwrapped(points, mesh.vertices.mean(axis=0)) if lonlat else points
-    low, high = ends_of(mesh.vertices)
-    margin = _BORDER * (high - low)
-    # numbers that are none compare false
-    return np.asarray(((places >= low - margin) & (places <= high + margin)).all(axis=1))
 
 
 class At(NamedTuple):
@@ -245,6 +189,12 @@ class Positions:
         """Coordinates that a position has; None where there are none."""
         points = self.mechanism.secrets.points
         return None if points is None else points.shape[1]
+
+    @property
+    def geographic(self) -> bool:
+        """Whether data are read as longitude and latitude in degrees."""
+        secrets = self.mechanism.secrets
+        return bool(secrets.coordinates == "lonlat" or secrets.frame != ())
 
     @property
     def listed(self) -> Domain | None:
@@ -286,7 +236,7 @@ class Positions:
 class Earth(Positions):
     """Every position of the earth, by the numbers of cells."""
 
-    dimensions, listed = 2, None
+    dimensions, listed, geographic = 2, None, True
 
     @property
     def reports(self) -> Centres:
@@ -303,13 +253,24 @@ class Earth(Positions):
 
 
 @dataclass(frozen=True)
-class Line(Positions):
-    """Every point of a line, or along roads."""
+class Everywhere(Positions):
+    """Every point of a region, on whose lattice reports repeat where its ε is known; of a line, or
+    along roads."""
+
+    lattice: Snap | None = None
 
     @property
-    def mesh(self) -> Any:
+    def mesh(self) -> Mesh:
         """What its points are points of."""
-        return self.mechanism.mesh
+        return cast(Mesh, self.mechanism.mesh)
+
+    @property
+    def geographic(self) -> bool:
+        return self.mesh.coordinates == "lonlat"
+
+    @property
+    def slack(self) -> float:  # type: ignore[override]
+        return 0.0 if self.lattice is None else self.lattice.slack
 
     @property
     def dimensions(self) -> int:
@@ -319,6 +280,15 @@ class Line(Positions):
         raise _no_labels()
 
     def require_repeats(self) -> None:
+        if self.lattice is not None:
+            return
+        if self.mesh.is_region:
+            raise ProblemError(
+                "reports of a mechanism for every point repeat on a lattice, whose width "
+                "depends on its ε, and this one states none",
+                where="key",
+                remedy="Give the design itself",
+            )
         raise ProblemError(
             "the design is private at every point of a line: two fixes of one place are two "
             "points, whose reports would not repeat",
@@ -331,44 +301,12 @@ class Line(Positions):
 
     def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
         if not inside.all():
-            points[~inside] = nearest_of_region(self.mesh, points[~inside])
-        return At(partial(self.mechanism.draws_at, points), list, None)
-
-
-@dataclass(frozen=True)
-class Region(Line):
-    """Every point of a region, on whose lattice reports repeat where its ε is known."""
-
-    lattice: Snap | None = None
-
-    @property
-    def slack(self) -> float:  # type: ignore[override]
-        return 0.0 if self.lattice is None else self.lattice.slack
-
-    def require_repeats(self) -> None:
+            points[~inside] = self.mesh.nearest(points[~inside])
+        draws = partial(self.mechanism.draws_at, points)
         if self.lattice is None:
-            raise ProblemError(
-                "reports of a mechanism for every point repeat on a lattice, whose width "
-                "depends on its ε, and this one states none",
-                where="key",
-                remedy="Give the design itself",
-            )
-
-    def inside(self, points: Floats) -> Bools:
-        triangles, weights = self.mesh.locate(points)
-        inside = np.asarray(triangles >= 0)
-        # floats find what is next to the border on either side of it: decided exactly there
-        unsure = _near(self.mesh, points) & (~inside | (weights.min(axis=1) < _BORDER))
-        for k in np.flatnonzero(unsure).tolist():
-            inside[k] = self.mesh.locate_exactly(points[k].tolist()) is not None
-        return inside
-
-    def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
-        found = super().at(points, inside, repeats=repeats)
-        if self.lattice is None:
-            return found
+            return At(draws, list, None)
         snapped, messages, visited = self.lattice(points)
-        draws = partial(self.mechanism.draws_at, snapped) if repeats else found.draws
+        draws = partial(self.mechanism.draws_at, snapped) if repeats else draws
         return At(draws, lambda: messages, visited)
 
 
@@ -389,7 +327,11 @@ def positions_of(
         return Earth(mechanism)
     if not isinstance(mechanism, MeshMechanism):
         return Positions(mechanism, max_distance)
-    if isinstance(mechanism.mesh, Network):
-        return Line(mechanism)
-    lattice = None if rate is None else Snap.of(mechanism.mesh, STICKY / rate)
-    return Region(mechanism, lattice=lattice)
+    mesh = mechanism.mesh
+    lattice = None if rate is None or not mesh.is_region else Snap.of(mesh, STICKY / rate)
+    return Everywhere(mechanism, lattice=lattice)
+
+
+def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
+    """Whether data are read as longitude and latitude in degrees."""
+    return positions_of(mechanism, None, None).geographic
