@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIBLINGS := $(wildcard packages/*)
 
-.PHONY: setup demo test fast benchmarks lint wheel docs axe proofs check clean
+.PHONY: setup demo test fast benchmarks lint wheel docs compiled axe proofs check clean
 
 setup: .venv/installed
 
@@ -32,6 +32,10 @@ wheel: .venv/installed
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+# All tests read once, so that of the processes that run them none has to compile what another does.
+compiled: .venv/installed
+	$(BIN)/python -m pytest --collect-only -q >/dev/null
 
 # The checker of accessibility (MPL-2.0) that tests of pages run where it is.
 axe:

@@ -49,8 +49,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     four[0] = four[0].replace("python3", shlex.quote(sys.executable))
     # nothing of the environment of the tests is seen
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    # what is imported is compiled when it is, and the rest not at all
-    kept["PIP_NO_COMPILE"] = "1"
+    # what is imported is compiled when it is, and the rest not at all: pip switches it on by 0
+    kept["PIP_NO_COMPILE"] = "0"
     # Python alone: no compiler of C, of which installing takes most of its time where there is one
     bash = shutil.which("bash")
     assert bash is not None
