@@ -91,9 +91,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The garbage collector need not look at thousands of tests again and again."""
+    """The garbage collector need not look at thousands of tests again and again, and seldom at what
+    tests make: with the thresholds of Python a fiftieth of all processor time is its own."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")
