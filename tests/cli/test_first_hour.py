@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -32,24 +31,25 @@ def fixes(tmp_path: Path) -> Path:
     return path
 
 
-def optmech(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command as people run it, in a folder of theirs."""
-    command = [sys.executable, "-m", "optmech", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-
-
-def test_four_commands_and_a_page(fixes: Path) -> None:
+def test_four_commands_and_a_page(
+    fixes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder of theirs; as processes commands like these are run in test_bare_machine."""
     folder = fixes.parent
-    said = optmech(folder, "init", "fixes.csv", "--cells", "25")
-    assert "taking 'start_lng' and 'start_lat'" in said.stderr
-    assert "the design's file and page will contain it" in said.stderr
-    optmech(folder, "solve", "problem.toml", "-q", "-o", "design.json")
+    monkeypatch.chdir(folder)
+    assert main(["init", "fixes.csv", "--cells", "25"]) == 0
+    said = capsys.readouterr().err
+    assert "taking 'start_lng' and 'start_lat'" in said
+    assert "the design's file and page will contain it" in said
+    assert main(["solve", "problem.toml", "-q", "-o", "design.json"]) == 0
     place = ["--x", "start_lng", "--y", "start_lat"]
-    said = optmech(folder, "protect", "design.json", "fixes.csv", *place,
-                   "--outside", "nearest", "--no-budget", "-o", "protected.csv")  # fmt: skip
-    assert "left out: user, when, station" in said.stderr
-    assert "passed" in optmech(folder, "check", "design.json").stdout
-    optmech(folder, "report", "design.json", "-o", "report.html")
+    more = ["--outside", "nearest", "--no-budget", "-o", "protected.csv"]
+    capsys.readouterr()
+    assert main(["protect", "design.json", "fixes.csv", *place, *more]) == 0
+    assert "left out: user, when, station" in capsys.readouterr().err
+    assert main(["check", "design.json"]) == 0
+    assert "passed" in capsys.readouterr().out
+    assert main(["report", "design.json", "-o", "report.html"]) == 0
     assert (folder / "report.html").read_bytes().lower().startswith(b"<!doctype html>")
 
     # the reports are centres of the grid's cells, worked out from the problem file alone
