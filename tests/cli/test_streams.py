@@ -62,12 +62,22 @@ def test_standard_output_that_takes_nothing(argv: list[str], ending: str, folder
     assert b"Exception ignored" not in result.stderr
 
 
+MATRIX = ["export", "d.json", "--format", "matrix", "-o", "-"]
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> subprocess.CompletedProcess[bytes]:
+    """What a command gives whose streams are open."""
+    done = shell(folder, MATRIX, "")
+    assert done.returncode == 0
+    return done
+
+
 @pytest.mark.parametrize("ending", ["2>&-", "2>/dev/full", "<&- 2>&-"])
-def test_standard_error_that_takes_nothing_changes_no_result(ending: str, folder: Path) -> None:
-    argv = ["export", "d.json", "--format", "matrix", "-o", "-"]
-    plain = shell(folder, argv, "")
-    assert plain.returncode == 0
-    result = shell(folder, argv, ending)
+def test_standard_error_that_takes_nothing_changes_no_result(
+    ending: str, folder: Path, plain: subprocess.CompletedProcess[bytes]
+) -> None:
+    result = shell(folder, MATRIX, ending)
     assert (result.returncode, result.stdout) == (0, plain.stdout)
     failed = shell(folder, ["check", "nosuch.json", "--json"], ending)
     assert failed.returncode == 2
