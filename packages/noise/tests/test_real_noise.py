@@ -58,6 +58,11 @@ def cells_of(design: Any) -> tuple[np.ndarray, np.ndarray]:
     return ends, design.density(middles)
 
 
+@pytest.fixture(scope="module")
+def cells(made: dict[str, RealNoise]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    return {name: cells_of(design) for name, design in made.items()}
+
+
 def excess(ends: np.ndarray, heights: np.ndarray, shift: float, power: float) -> float:
     """∫ max(0, f(x) - power f(x + shift)) dx, from one end of a piece to the next."""
     cuts = np.unique(np.concatenate([ends, ends - shift]))
@@ -156,11 +161,13 @@ def test_the_middle_gathers_what_delta_allows() -> None:
     assert 0.1615 < design.lower_bound < design.loss < 0.1645
 
 
-def test_no_random_shift_of_the_density_is_a_violation(made: dict[str, RealNoise]) -> None:
+def test_no_random_shift_of_the_density_is_a_violation(
+    made: dict[str, RealNoise], cells: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> None:
     """A thousand shifts in all, integrated piece by piece."""
     rng = np.random.default_rng(1)
     for name, design in made.items():
-        ends, heights = cells_of(design)
+        ends, heights = cells[name]
         power, limit = math.exp(float(design.epsilon)), float(design.delta)
         reach = float(design.sensitivity)
         count = 30 if design.law.tails else 120
@@ -284,10 +291,12 @@ def test_a_loss_that_bends_down_is_bounded_as_a_program_says(tmp_path: Path) -> 
     assert verdicts(path.read_bytes(), path) == (True, True)
 
 
-def test_privacy_at_a_shift_is_the_integral(made: dict[str, RealNoise]) -> None:
+def test_privacy_at_a_shift_is_the_integral(
+    made: dict[str, RealNoise], cells: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> None:
     for name in ("absolute", "rises", "threshold"):
         design = made[name]
-        ends, heights = cells_of(design)
+        ends, heights = cells[name]
         for shift in (0, "1/7", 0.3, 1, "19/10"):
             for epsilon in (None, 0.25):
                 rate = float(design.epsilon) if epsilon is None else epsilon
@@ -296,7 +305,9 @@ def test_privacy_at_a_shift_is_the_integral(made: dict[str, RealNoise]) -> None:
                 assert found == pytest.approx(mine, rel=1e-9, abs=1e-12), name
 
 
-def test_the_loss_is_the_integral(made: dict[str, RealNoise]) -> None:
+def test_the_loss_is_the_integral(
+    made: dict[str, RealNoise], cells: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> None:
     losses = {
         "staircase": abs,
         "gathered": abs,
@@ -312,7 +323,7 @@ def test_the_loss_is_the_integral(made: dict[str, RealNoise]) -> None:
         ),
     }
     for name, loss in losses.items():
-        ends, heights = cells_of(made[name])
+        ends, heights = cells[name]
         corners = np.array([1 / 3, 1 / 2, 1, 5 / 3, 2, 3, 4])
         cuts = np.unique(np.concatenate([ends, -corners, [0], corners]))
         cuts = cuts[(cuts >= ends[0]) & (cuts <= ends[-1])]
@@ -494,12 +505,14 @@ def test_a_sensitivity_is_a_unit() -> None:
     assert other.density(2.5) == pytest.approx(one.density(1.0) / 2.5)
 
 
-def test_draws_have_the_density(made: dict[str, RealNoise]) -> None:
+def test_draws_have_the_density(
+    made: dict[str, RealNoise], cells: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> None:
     for name in ("staircase", "rises"):
         design = made[name]
         drawn = design.sample(8_000, seed=3, bits=20)
         assert isinstance(drawn, list)
-        ends, heights = cells_of(design)
+        ends, heights = cells[name]
         counts, _ = np.histogram([float(x) for x in drawn], bins=ends)
         expected = heights * np.diff(ends) * len(drawn)
         near = expected > 20
