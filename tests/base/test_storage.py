@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import stat
 import subprocess
@@ -41,7 +42,16 @@ def fifo(tmp_path: Path) -> Path:
 
 
 def reader_of(path: Path, into: list[bytes]) -> threading.Thread:
-    thread = threading.Thread(target=lambda: into.append(path.read_bytes()), daemon=True)
+    """Opened here: a pipe that nobody reads yet is refused, and a thread may begin late."""
+    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+
+    def read() -> None:
+        select.select([stream], [], [], 30)  # until somebody writes: before, a pipe is at its end
+        os.set_blocking(stream.fileno(), True)
+        with stream:
+            into.append(stream.read())
+
+    thread = threading.Thread(target=read, daemon=True)
     thread.start()
     return thread
 
