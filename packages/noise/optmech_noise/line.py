@@ -31,7 +31,7 @@ from optmech_noise.additive.rounded import RoundedNoise
 from optmech_noise.additive.shaped import ShapedRealNoise
 from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import excess, mirrored
-from optmech_noise.releases import ShiftSearch, for_releases as families, stated_promise
+from optmech_noise.releases import ROUGH, ShiftSearch, for_releases as families, stated_promise
 from optmech_noise.search import truncated_end
 from optmech_noise.session import CELLS_GAP, Note, refined, require_gap, silent
 from optmech_noise.shaped import best_shaped, certain_place
@@ -41,8 +41,6 @@ _MOST_SMALL = 32
 _LITTLE = 6000
 """Places times cells."""
 _MUCH = 20_000
-_ROUGH = 1e-3
-"""Above such a δ the best noise need not nearly fall."""
 _NEXT_TO_NOTHING = 1e-5
 """Below such a δ the staircase is nearly the best noise where δ is above 0, too."""
 _HELPED = 0.9
@@ -145,14 +143,20 @@ def real(
             rate_of_one, part, loss=measure, sensitivity=span, cells=cells, gap=gap, note=note
         )
         return _several(cast(RealNoise, one), rate, count, say)
-    deep = True
+    deep, best = True, None
 
     def searched(count: int) -> RealNoise:
-        nonlocal deep
+        nonlocal deep, best
         stated = RealNoise(certain(), measure, rate, part, span, cells=count)
         search = LineSearch(stated, gap, say)
         search.deep = deep
         found, deep = search.best(), search.deep
+        if found.gap > gap and part > ROUGH and best is None and cells == "auto":
+            best = search.on_few_cells()
+        if best is not None and best.exact_loss < found.exact_loss:
+            # all shifts are looked at on few cells only, and the bound is better on many
+            found = replace(found, law=best.law, cells=best.cells, grid=found.bounding)
+        best = found
         return found
 
     found = refined(searched, cells, gap, say)
@@ -291,7 +295,7 @@ class LineSearch(ShiftSearch[RealNoise]):
         shifts are looked at."""
         if self.law is None:
             return False
-        most = _MUCH if self.delta > _ROUGH else _LITTLE
+        most = _MUCH if self.delta > ROUGH else _LITTLE
         if not self.deep or self._end() * self.sensitivity > most:
             return not self.deep or self._gap() <= self.gap or self.sensitivity > _MOST_SMALL
         wanted, self.gap, before = self.gap, 0.0, self._gap()
@@ -299,6 +303,19 @@ class LineSearch(ShiftSearch[RealNoise]):
             self._window(self._first_window())
         self.gap, self.deep = wanted, self._gap() < _HELPED * before
         return True
+
+    def on_few_cells(self) -> RealNoise:
+        """The best noise of all shifts on so few cells, where its steps fall between two cells
+        nearly: there noise that falls loses the least."""
+        losses, cells = dict[int, Fraction](), self.sensitivity
+        for cells in range(_MOST_SMALL // 2, 3 * _MOST_SMALL // 4 + 1):
+            search = LineSearch(self._with(cells=cells), self.gap, self.note)
+            with self._stopping():
+                search._falling()
+            if search.law is not None:
+                losses[cells] = search.law.exact_loss
+        few = min(losses, key=losses.__getitem__, default=cells)
+        return LineSearch(self._with(cells=few), self.gap, self.note).best()
 
     def _staircase(self, degree: int) -> None:
         """The staircase, on cells between two of which its step lies nearly."""

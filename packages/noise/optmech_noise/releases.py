@@ -49,6 +49,10 @@ _FALLS = 30.0
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _FEW = 8
+ROUGH = 1e-3
+"""Above such a δ the best noise need not nearly fall."""
+_NEAR = 1.25
+"""Of the sensitivity, how far from the centre such noise would gather."""
 _WIDEST = 1.05
 MANY_SHIFTS = 24
 """Above so many whole numbers noise is searched by shifts first."""
@@ -134,8 +138,9 @@ class ShiftSearch(Search[D]):
         count = min(cells, _FEW + math.ceil(1.2 * (1 + math.exp(rate / 2))))
         spread = (round(cells * (_GOLDEN * j % 1)) or 1 for j in range(1, count + 1))
         n = int(self.truncated) + 2 + self.loss.last
-        near = math.ceil(cells * min(0.75, 3 / (1 + math.exp(rate / 3))))
-        window = replace(self._windowed(n), near=near)
+        # with a tiny δ there is next to nothing farther out, and programs with it are ill-scaled
+        share = _NEAR if self.part > ROUGH else min(0.75, 3 / (1 + math.exp(rate / 3)))
+        window = replace(self._windowed(n), near=math.ceil(share * cells))
         self._prove(window, self._solved(window, sorted({1, cells, *spread})))
 
 
