@@ -20,6 +20,7 @@ from optmech.pipeline.session import Clock, Progress
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.mesh import Mesh
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,29 @@ class Plan(ABC):
         return f"{self.name}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class EveryPoint(Plan):
+class OnMesh(Plan):
     """On the mesh that the problem states."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """What the problem states."""
+        mesh = self.asked.problem.mesh
+        assert mesh is not None
+        return mesh
+
+    @property
+    def reason(self) -> str:
+        return f"privacy at every point of {self.mesh.words}: a program over {self.size}"
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """What the program is over, in words."""
+
+
+@dataclass(frozen=True)
+class EveryPoint(OnMesh):
+    """On the triangles of a region."""
 
     name = "every point"
 
@@ -86,13 +107,9 @@ class EveryPoint(Plan):
         return cls(asked)
 
     @property
-    def reason(self) -> str:
-        mesh = self.asked.problem.mesh
-        assert mesh is not None
-        return (
-            f"privacy at every point of {mesh.words}: a program over cones of its "
-            f"{mesh.rows:,} control points, and cells for the bound of every mechanism"
-        )
+    def size(self) -> str:
+        control = f"{self.mesh.rows:,} control points"
+        return f"cones of its {control}, and cells for the bound of every mechanism"
 
     def work(self) -> Design:
         # nearly all problems do without what this loads
@@ -133,7 +150,7 @@ class ForStatistics(Plan):
 
 
 @dataclass(frozen=True)
-class AlongNetwork(Plan):
+class AlongNetwork(OnMesh):
     """At every point of a line or of roads."""
 
     name = "along a network"
@@ -146,14 +163,9 @@ class AlongNetwork(Plan):
         return cls(asked)
 
     @property
-    def reason(self) -> str:
-        mesh = self.asked.problem.mesh
-        assert mesh is not None
-        return (
-            f"privacy at every point of {mesh.words}: a program over its "
-            f"{len(self.asked.problem.secrets):,} vertices, and one for the bound of every "
-            "mechanism"
-        )
+    def size(self) -> str:
+        vertices = f"{len(self.asked.problem.secrets):,} vertices"
+        return f"its {vertices}, and one for the bound of every mechanism"
 
     def work(self) -> Design:
         from optmech.pipeline.meshes import solve_network

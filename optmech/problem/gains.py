@@ -20,6 +20,7 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, rounded_down, rounded_up
 from optmech.problem import fields
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import Promised
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, DistanceLike, of_domains
 from optmech.spaces.tables import distance_words
@@ -133,6 +134,9 @@ class Adversary(Shown):
         super().__post_init__()
         if self.within is not None and self.radius is None:
             raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "unknown")
 
     def priors(self, space: Space) -> list[Floats]:
         """The adversary's prior, or weights whose hull has all priors of the ball around it, or a

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, repeat
 
-from optmech_audit.designs import Verdict, check_status, gap_of
+from optmech_audit.designs import Verdict, agreed_gap
 from optmech_audit.document import Body, fraction, integer, keys, listing, members, whole, wholes
 from optmech_audit.inequalities import power_bounds
 from optmech_audit.losses import read_noise_loss
@@ -49,8 +49,7 @@ class Claims:
         claimed = real(self.claims["lower_bound"], 0)
         need(real(self.claims["loss"]) == loss, "the loss is another one")
         need(claimed <= least, "the lower bound is not proved")
-        gap = gap_of(loss, Fraction(claimed))
-        check_status(self.claims["status"], gap)
+        gap = agreed_gap(self.claims["status"], loss, Fraction(claimed))
         return (
             f"expected loss {float(loss):.15g}, and of all noise that is as private{among} "
             f"at least {float(claimed)!r}: a gap of {up(gap)}"

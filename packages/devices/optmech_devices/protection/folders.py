@@ -28,6 +28,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import few_columns
+from optmech.base.machine import duration
 from optmech.base.storage import refuse_unwritable, removed_on_a_signal, writing
 from optmech.errors import ProblemError, moved
 from optmech.exact.sampler import seeded_bytes
@@ -256,7 +257,7 @@ class _Run:
         passed = time.monotonic() - self._began
         share = (sum(_WEIGHTS[:stage]) + _WEIGHTS[stage] * done / of) / sum(_WEIGHTS)
         rate = f", {self._rows / passed:,.0f} rows a second" if stage == 0 and passed else ""
-        rest = f", about {_duration(passed * (1 / share - 1))} left" if share < 1 else ""
+        rest = f", about {duration(passed * (1 / share - 1))} left" if share < 1 else ""
         self._told(f"{done:,} of {of:,} {what}{rate}{rest}")
 
 
@@ -347,14 +348,6 @@ def _waiting_rows(rows: Rows, digest: Digests, part: int, buckets: int) -> tuple
     for k, own in enumerate(rows.keys or ()):
         columns[f"key:{k}"] = digest.of(own)
     return columns, bucket
-
-
-def _duration(seconds: float) -> str:
-    """In words: 45 s, 12 min, 3.5 h."""
-    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _job(path: str) -> Job:
