@@ -36,7 +36,6 @@ from optmech_noise.additive.spheres import PRECISION, below, common
 
 DEGREES = {"absolute": 1, "square": 2}
 MOST_BALLS = 4000
-_DEEP = 4096
 _FINE = 192
 _LEAST_MEET = 1e-14
 _PAIR_ERROR = 1e-11
