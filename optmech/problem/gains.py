@@ -22,7 +22,7 @@ from optmech.problem import fields
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.promised import Promised
 from optmech.problem.space import Space
-from optmech.spaces.distances import Distance, DistanceLike, of_domains
+from optmech.spaces.distances import Distance, of_domains
 from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
@@ -126,9 +126,7 @@ class Adversary(Shown):
     """How weights that are no floats are rounded."""
     _: KW_ONLY
     radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    within: fields.AnyDistance = converted(fields.distance, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,7 +23,7 @@ from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import Bools, Place, Space
-from optmech.spaces.distances import Distance, DistanceLike
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tables import distance_words
@@ -240,9 +240,7 @@ class Support(Constraint):
 
     mask: Converted[ArrayLike | None, Bools | None] = converted(booleans, default=None)
     _: KW_ONLY
-    distance: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    distance: fields.AnyDistance = converted(fields.distance, default=None)
     radius: float | None = checked(fields.limit, default=None)
 
     def __post_init__(self) -> None:
