@@ -104,7 +104,7 @@ def packed_content(
     allowed: float,
     *,
     prior_date: str | None = None,
-    outside: str = "refuse",
+    outside: str,
     where: str = "",
 ) -> tuple[bytes, PackedMechanism]:
     """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``

@@ -129,12 +129,12 @@ def protect_folder(
     source: str | Path,
     target: str | Path,
     *,
-    shuffled: bool = True,
-    seed: int | None = None,
-    processes: int | None = None,
-    address: str | None = None,
-    told: Told = lambda text: None,
-    noted: Told = lambda text: None,
+    shuffled: bool,
+    seed: int | None,
+    processes: int | None,
+    address: str | None,
+    told: Told,
+    noted: Told,
 ) -> tuple[list[str], list[str]]:
     """Write a report for every row of the parts in the folder ``source`` to parts in the folder
     ``target``, as ``protect_file`` does it for a file.
