@@ -25,7 +25,7 @@ _WIDEST = 90.0
 """Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
 
 
-@kind("Give om.Earth.of(…)", words="mechanism for the whole earth")
+@kind("Give om.devices.Earth.of(…)", words="mechanism for the whole earth")
 @runtime_checkable
 class Anywhere(Protocol):
     """Reports from every position of the earth, by the numbers of cells, which reports have too."""
