@@ -20,6 +20,7 @@ from optmech_audit.designs import judge_design
 from optmech_audit.document import read
 from optmech_audit.numbers import Fault
 from scipy.optimize import minimize
+from scipy.spatial.distance import pdist, squareform
 
 import optmech as om
 from optmech.base.arrays import Floats
@@ -28,6 +29,7 @@ from optmech.certificate.families.ratio import factors_of
 from optmech.certificate.variance import Dyadic, is_positive
 from optmech.certificate.variance_bound import listed_rays, variance_bound
 from optmech.engines.rays import needed
+from optmech.pipeline import pieces
 from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -133,6 +135,22 @@ def test_secrets_that_are_far_apart_leave_a_bound(epsilon: float) -> None:
     assert design.variance < 1.005 * known
     assert design.variance < 1.005 * design.variance_bound
     assert om.measures.epsilon(design.mechanism, E) <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("most", [24, 40, 60, 80])
+def test_few_products_prove_a_smaller_bound(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of secrets that mirrors carry into each other, equally near ones count together."""
+    grid = om.Grid(4, 4, unit="km")
+    problem = om.Problem(
+        om.Prior.uniform(grid), E, constraints=[om.MetricPrivacy(0.6, E)],
+        objective=om.MinimizeVariance("histogram"),
+    )  # fmt: skip
+    monkeypatch.setattr(pieces, "_PRODUCTS", most**2 // 2)
+    factor = np.exp(0.6 * squareform(pdist(grid.points)))
+    assert int(needed(factor).sum()) > most
+    design = om.solve(problem, gap=0.01)
+    # with all of them it is 70.98 (docs/statistics.md)
+    assert 35 < design.variance_bound < 70.99
 
 
 def test_simulated_surveys_vary_as_stated() -> None:

@@ -19,6 +19,8 @@ _PRODUCTS = 400_000
 """Products of rows that one program has at most."""
 _APART = 0.3
 """Of the way to the nearest edge, how far the columns are that a piece starts from."""
+_SAME = 1e-9
+"""Of a logarithm, what limits differ by that are equally near."""
 _INSIDE = 1e-7
 _FAR, _EVEN = 1e6, 0.1
 """A factor of secrets that are far apart; what starts with reports that say nothing, there."""
@@ -54,20 +56,24 @@ def _proof_form(form: str, ends: Ints, both: Ints) -> PieceProof:
     return PieceProof(form, rows.astype(np.int64), np.zeros(len(rows)))
 
 
-def _near(ends: Ints, factor: Floats) -> Ints:
-    """The pairs of rows whose products count: all, or of the limits that are nearest."""
-    logs = np.log(factor[ends[:, 0], ends[:, 1]])
-    most = int(np.sqrt(2 * _PRODUCTS))
-    chosen = np.argsort(logs, kind="stable")[:most] if len(ends) > most else np.arange(len(ends))
-    a, b = np.triu_indices(len(chosen))
-    return np.column_stack([chosen[a], chosen[b]])
+def _nearest(ends: Ints, factor: Floats) -> Ints:
+    """The limits (i, j) whose products count: all, or the nearest. Those that are equally near
+    count together or not, so that symmetries of the secrets are some of the limits too."""
+    logs, most = np.log(factor[ends[:, 0], ends[:, 1]]), int(np.sqrt(2 * _PRODUCTS))
+    if len(ends) <= most:
+        return ends
+    least = np.sort(logs)[most]
+    for nearer in (logs < least * (1 - _SAME), logs <= least * (1 + _SAME)):
+        if 0 < nearer.sum() <= 2 * most:
+            return ends[nearer]
+    return ends[np.argsort(logs, kind="stable")[:most]]
 
 
 def cone(factor: Floats, prior: Floats) -> Divided:
     """All of it."""
     n = len(factor)
-    ends = np.argwhere(needed(factor))
-    both = _near(ends, factor)
+    ends = _nearest(np.argwhere(needed(factor)), factor)
+    both = np.column_stack(np.triu_indices(len(ends)))
     none = np.zeros((0, 2), dtype=np.int64)
     piece = Piece(rows_of(ends, factor, n), both, none, _start(factor, prior))
     i, k = np.sort(ends[both, 1]).T
