@@ -185,7 +185,6 @@ class Cap:
 
 
 Near = tuple[Cap, bool, tuple[int, int] | None]
-Least = Callable[[Fraction], int]
 
 
 class RadialNoise(Claims):
