@@ -213,11 +213,9 @@ class _Run:
         found = self._all(0, draw_part, [(k,) for k in range(len(job.parts))], "parts are drawn")
         self._waiting = [[] for _ in range(job.buckets)]
         for part, told in enumerate(found):
-            for bucket, segments in enumerate(told.waiting):
-                self._waiting[bucket] += [(part, *segment) for segment in segments]
+            self._wait(part, told)
             for place, counts in zip(flow.places, told.counts, strict=True):
                 place.reporter.add(counts)
-            flow.spending.add(told.spending)
             self._types |= told.types
 
     def settle(self) -> None:
@@ -230,9 +228,13 @@ class _Run:
         found = self._all(1, settle_bucket, calls, "groups of persons are counted")
         self._waiting = [[] for _ in range(ahead)]
         for bucket, told in enumerate(found):
-            for to, segments in enumerate(told.waiting):
-                self._waiting[to] += [(bucket, *segment) for segment in segments]
-            job.flow.spending.add(told.spending)
+            self._wait(bucket, told)
+
+    def _wait(self, source: int, told: Any) -> None:
+        """What a task left for the next stage, and what was spent."""
+        for to, segments in enumerate(told.waiting):
+            self._waiting[to] += [(source, *segment) for segment in segments]
+        self._job.flow.spending.add(told.spending)
 
     def write(self) -> list[str]:
         """The parts to come."""
