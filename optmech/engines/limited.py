@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg as la
 from scipy.optimize import linprog
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.rays import Rays, Weighed, is_done, needed, root_of, weighed
+from optmech.engines.rays import Rays, Weighed, needed, weighed
 
 _ROUNDS = 40
+_PATIENCE = 5
 _FIRST = 60
 """Rounds until weights keep the limits."""
 _CLIMBS = 12
@@ -168,7 +170,8 @@ def started(
     """Columns, and weights that keep the limits; None where none were found."""
     rays, limits = program.rays, program.limits
     random = np.random.default_rng(0)
-    root = root_of(information)
+    values, vectors = la.eigh(information)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     n, count = len(information), limits.losses.shape[1]
     free = np.zeros(len(limits.bounds))
     given = random.standard_normal((min(draws, 4 * n), n)) @ root.T
@@ -207,7 +210,8 @@ def designed(
             best = now, pool.labels
         history.append(best[0].value)
         tell(f"{len(pool.labels)} columns, variance {now.value:.6g}, bound {bound:.6g}")
-        if is_done(history, now.value, bound, gap, stop):
+        stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best[0].value * (1 + gap)
+        if now.value <= bound * (1 + gap) or stop() or stalled:
             break
         used = pool.kept(now.weights > 3e-3 * now.weights.max())
         added = program.climbed(now, charges, used, random, gap * now.value / 10)

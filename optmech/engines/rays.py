@@ -221,21 +221,6 @@ def _merit(wanted: Floats, columns: Floats, x: Floats, tau: float) -> float:
     return float(np.trace(la.cho_solve(factor, wanted)) - tau * np.log(x).sum())
 
 
-def root_of(information: Floats) -> Floats:
-    """R with R Rᵀ the information."""
-    values, vectors = la.eigh(information)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
-def is_done(
-    history: list[float], value: float, bound: float, gap: float, stop: Callable[[], bool]
-) -> bool:
-    """Whether a round's value is near the bound, or rounds no longer help; ``history`` has the best
-    value after every round."""
-    stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < history[-1] * (1 + gap)
-    return value <= bound * (1 + gap) or stop() or stalled
-
-
 def designed(
     rays: Rays, wanted: Floats, information: Floats, bound: float, gap: float, known: float,
     stop: Callable[[], bool], tell: Callable[[str], None], draws: int = 400,
@@ -244,7 +229,8 @@ def designed(
     taken off both. None where no columns add up to a mechanism."""
     gap *= max(1 - known / bound, 1e-4) if bound > 0 else 1.0
     random = np.random.default_rng(0)
-    root = root_of(information)
+    values, vectors = la.eigh(information)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     n, best, history = len(wanted), None, list[float]()
     signs = rays.signs(random.standard_normal((draws, n)) @ root.T)
     extreme = np.triu(np.ones((rays.count + 1, rays.count), dtype=bool))
@@ -258,7 +244,8 @@ def designed(
             best = now
         history.append(best.value)
         tell(f"{len(columns)} columns, variance {now.value:.6g}, bound {bound:.6g}")
-        if is_done(history, now.value, bound, gap, stop):
+        stalled = len(history) > _PATIENCE and history[-1 - _PATIENCE] < best.value * (1 + gap)
+        if now.value <= bound * (1 + gap) or stop() or stalled:
             break
         used = now.weights > 3e-3 * now.weights.max()
         starts = np.vstack([pool[used], random.random((60, rays.count)) < 0.5])

@@ -20,7 +20,6 @@ from optmech.pipeline.session import Clock, Progress
 from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.mesh import Mesh
 
 
 @dataclass(frozen=True)
@@ -75,21 +74,15 @@ class Plan(ABC):
 class OnMesh(Plan):
     """On the mesh that the problem states."""
 
-    @property
-    def mesh(self) -> Mesh:
-        """What the problem states."""
-        mesh = self.asked.problem.mesh
-        assert mesh is not None
-        return mesh
+    program: ClassVar[str]
+    """What the program is over, in words, with room for a number of control points."""
 
     @property
     def reason(self) -> str:
-        return f"privacy at every point of {self.mesh.words}: a program over {self.size}"
-
-    @property
-    @abstractmethod
-    def size(self) -> str:
-        """What the program is over, in words."""
+        mesh = self.asked.problem.mesh
+        assert mesh is not None
+        program = self.program.format(mesh.rows)
+        return f"privacy at every point of {mesh.words}: a program over {program}"
 
 
 @dataclass(frozen=True)
@@ -97,6 +90,7 @@ class EveryPoint(OnMesh):
     """On the triangles of a region."""
 
     name = "every point"
+    program = "cones of its {:,} control points, and cells for the bound of every mechanism"
 
     @classmethod
     def of(cls, asked: Asked) -> Self | None:
@@ -105,11 +99,6 @@ class EveryPoint(OnMesh):
             return None
         asked.refuse("start", "device", "resolution", words="for privacy at every point")
         return cls(asked)
-
-    @property
-    def size(self) -> str:
-        control = f"{self.mesh.rows:,} control points"
-        return f"cones of its {control}, and cells for the bound of every mechanism"
 
     def work(self) -> Design:
         # nearly all problems do without what this loads
@@ -154,6 +143,7 @@ class AlongNetwork(OnMesh):
     """At every point of a line or of roads."""
 
     name = "along a network"
+    program = "its {:,} vertices, and one for the bound of every mechanism"
 
     @classmethod
     def of(cls, asked: Asked) -> Self | None:
@@ -161,11 +151,6 @@ class AlongNetwork(OnMesh):
             return None
         asked.refuse("resolution", words="for privacy at every point")
         return cls(asked)
-
-    @property
-    def size(self) -> str:
-        vertices = f"{len(self.asked.problem.secrets):,} vertices"
-        return f"its {vertices}, and one for the bound of every mechanism"
 
     def work(self) -> Design:
         from optmech.pipeline.meshes import solve_network

@@ -8,12 +8,12 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,6 @@ from optmech.reading.columns import read_columns, read_rows, read_text_columns
 
 _NAMING = ("file", "osm", "design")
 """Keys whose text is the name of a file."""
-T = TypeVar("T")
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
 
@@ -52,7 +51,9 @@ class DataFile:
     ) -> dict[str, Floats]:
         """Columns of a CSV file as numbers; what is not a number becomes NaN, and is refused in
         those that have to be ``complete``."""
-        columns = self._read(directory, read_columns, names)
+        path = self.path(directory)
+        with _inside(self.name):
+            columns = read_columns(path, names)
         for name in complete:
             bad = np.flatnonzero(~np.isfinite(columns[name]))
             if len(bad):
@@ -65,21 +66,21 @@ class DataFile:
 
     def text_columns(self, directory: Path, names: list[str]) -> dict[str, list[str]]:
         """Columns of a CSV file as text."""
-        return self._read(directory, read_text_columns, names)
+        path = self.path(directory)
+        with _inside(self.name):
+            return read_text_columns(path, names)
 
     def matrix(self, directory: Path) -> list[Floats]:
         """The rows of a CSV file of numbers without a header, of any lengths."""
-        return self._read(directory, read_rows)
+        path = self.path(directory)
+        with _inside(self.name):
+            return read_rows(path)
 
     def arrays(self, directory: Path, name: str | None) -> Any:
         """The array of a NumPy file, or the one that is called so."""
-        return self._read(directory, read_arrays, name)
-
-    def _read(self, directory: Path, reader: Callable[..., T], *wanted: object) -> T:
-        """What a reader finds in the file."""
         path = self.path(directory)
         with _inside(self.name):
-            return reader(path, *wanted)
+            return read_arrays(path, name)
 
     @property
     def name(self) -> str:
