@@ -71,6 +71,7 @@ class Plan(ABC):
         return f"{self.name}: {self.reason}"
 
 
+@dataclass(frozen=True)
 class OnMesh(Plan):
     """On the mesh that the problem states."""
 

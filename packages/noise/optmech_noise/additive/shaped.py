@@ -110,6 +110,13 @@ class CurveNoise(LatticeNoise):
         )
         return float(max(self.spent)), f"δ is {listed}"
 
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """E c(Z), exactly."""
+        places = enumerate(self.law.masses, self.law.low)
+        total = sum((self.majorant(k) * v for k, v in places), Fraction(0))
+        return self.means.unit * total / (1 << int(self.law.bits))
+
     def _proved(self, found: Parts) -> Fraction:
         low = self.minorant
         return shaped_bound(low, self.curve, self.bounding, self.support, found)

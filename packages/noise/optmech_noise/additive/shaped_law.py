@@ -4,7 +4,7 @@ such noise (docs/theory/releases.md)."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -36,8 +36,8 @@ class ShapedLaw(Ended):
     1/2 -1 1 1 3 True
     >>> print(law.excess(1, law.at(0) * 2))  # Σ max(0, z(k) - z(k + 1))
     1/2
-    >>> print(law.expected(om.noise.NoiseLoss.of("absolute")), law.shares)
-    1/2 (1, 2, 1)
+    >>> print(law.shares)
+    (1, 2, 1)
     >>> near, far, bits = law.pairs(1)
     >>> len(near), far, bits, law.sample(3, seed=1).shape
     (5, [], 2, (3,))
@@ -100,11 +100,6 @@ class ShapedLaw(Ended):
         there = [*pad, *self.masses, *pad][abs(shift) + shift :]
         total = sum(d for p, q in zip(self.masses, there, strict=False) if (d := b * p - a * q) > 0)
         return Fraction(total, b << self.bits)
-
-    def expected(self, loss: Callable[[int], Fraction]) -> Fraction:
-        """E c(Z), exactly."""
-        places = enumerate(self.masses, self.low)
-        return sum((loss(k) * v for k, v in places), Fraction(0)) / (1 << self.bits)
 
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` draws with exactly these probabilities."""
