@@ -193,7 +193,7 @@ def delta_of_curve(
     *,
     k: int,
     knots: int,
-    never: float = 0.0,
+    never: float,
 ) -> tuple[float, float]:
     """Bounds of δ(ε) of k reports, ``curve(t)`` those of one at ε = ln t >= -``reach``. At least
     ``never`` of the first law's mass lies where the second has none."""

@@ -65,7 +65,7 @@ class Estimate(Shown):
         That law is right for many reports; of few it is an approximation. The intervals hold one by
         one, not all together.
         """
-        wide = _normal(level) * self.errors
+        wide = confidence(level)[1] * self.errors
         return np.column_stack([self.values - wide, self.values + wide])
 
     def consistent(self) -> Floats:
@@ -84,11 +84,12 @@ def nearest_distribution(values: Floats) -> Floats:
     return np.asarray(np.maximum(values - level[last], 0.0))
 
 
-def _normal(level: float) -> float:
+def confidence(level: float) -> tuple[float, float]:
+    """A level below 1, and up to how many deviations a normal law has so much."""
     share = float(probability(level, "level", positive=True))
     if share >= 1:
         raise ProblemError("1 is no level below certainty", where="level", remedy="Give 0.95")
-    return NormalDist().inv_cdf((1 + share) / 2)
+    return share, NormalDist().inv_cdf((1 + share) / 2)
 
 
 def _unbiased(m: Mechanism, rows: Floats, people: Floats) -> Floats:
@@ -228,7 +229,7 @@ def people(
     """
     wide = positive(error, "error")
     found = variances(m, statistic, population)
-    return max(1, math.ceil(float(found.max()) * (_normal(level) / wide) ** 2))
+    return max(1, math.ceil(float(found.max()) * (confidence(level)[1] / wide) ** 2))
 
 
 @checked_arguments
@@ -254,4 +255,4 @@ def error(
     """
     count = positive(people, "people")
     found = variances(m, statistic, population)
-    return _normal(level) * math.sqrt(float(found.max()) / count)
+    return confidence(level)[1] * math.sqrt(float(found.max()) / count)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -27,6 +29,31 @@ def single_threaded() -> Iterator[None]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
+
+
+def prepare_worker() -> None:
+    """Set up a process of our own: no Ctrl-C, and no life after its parent's."""
+    # which only such processes need, and takes a while
+    from multiprocessing import connection, parent_process
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        sentinel = parent.sentinel
+
+        def follow() -> None:
+            connection.wait([sentinel])
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words: 45 s, 12 min, 3.5 h, 2.0 days."""
+    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
 def cores() -> int:

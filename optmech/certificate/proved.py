@@ -262,7 +262,7 @@ def report_on(
     status: object,
     figures: Figures,
     *,
-    notes: tuple[str, ...] = (),
+    notes: tuple[str, ...],
     total_gap: float | None = None,
     unit: str = "",
 ) -> CheckReport:

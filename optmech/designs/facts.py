@@ -129,7 +129,7 @@ def facts_of(problem: Problem, design: Design | None = None) -> Facts:
     return Facts(promises_of(problem), _aim(problem), among, every, cells)
 
 
-def infeasible_among(problem: Problem, outer: OuterProof | None = None) -> Among:
+def infeasible_among(problem: Problem, outer: OuterProof | None) -> Among:
     """The mechanisms none of which keeps all constraints of an infeasible problem: of every form
     where arithmetic alone shows it, or what every mechanism keeps at the vertices; ratios between
     rows held fixed are those of a mesh."""

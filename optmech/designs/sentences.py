@@ -91,7 +91,7 @@ def none_words(among: Among, private: bool = False) -> str:
     return f"{none} that {' and '.join(parts)}" if parts else none
 
 
-def infeasible_words(problem: Problem, reason: str, outer: OuterProof | None = None) -> str:
+def infeasible_words(problem: Problem, reason: str, outer: OuterProof | None) -> str:
     """Why nothing is feasible, and of which mechanisms that is proved."""
     among = infeasible_among(problem, outer)
     if among.form == "all":

@@ -246,7 +246,7 @@ def _log_moment(values: Floats, weights: Floats, rate: float) -> float:
 
 
 def expected_log(
-    values: Floats, first: Floats, others: Floats, copies: int, nodes: int, units: int = 8
+    values: Floats, first: Floats, others: Floats, copies: int, nodes: int, units: int
 ) -> Interval:
     """E ln S, S = X + Y₁ + … + Y_copies, where X takes values[k] with probability first[k] and
     every Y with probability others[k]. S > 0 almost surely is assumed.

@@ -77,9 +77,7 @@ _MEMORY = 0.6
 """Share of the available memory that cells may take."""
 
 
-def solve_everywhere(
-    problem: Problem, profile: Profile, progress: Progress | None = None
-) -> Design:
+def solve_everywhere(problem: Problem, profile: Profile, progress: Progress | None) -> Design:
     """The best mechanism on the mesh that the problem states, with what is proved about it.
 
     Raises
@@ -97,9 +95,9 @@ def solve_everywhere(
 def solve_network(
     problem: Problem,
     profile: Profile,
-    progress: Progress | None = None,
-    start: Design | None = None,
-    device: str | None = None,
+    progress: Progress | None,
+    start: Design | None,
+    device: str | None,
 ) -> Design:
     """The best mechanism on a line or network, with what is proved about it: a program over its
     vertices, and another for the bound of every mechanism that is private at every point."""

@@ -129,7 +129,7 @@ class EdgeSession(Incumbent):
             return engine.solve(tighter, self.statement.cost, options, self).message
 
 
-def by_edges(problem: Problem, profile: Profile, progress: Progress | None = None) -> Design | None:
+def by_edges(problem: Problem, profile: Profile, progress: Progress | None) -> Design | None:
     """``solve_edges`` where it applies and does not break off; else None."""
     if not along_edges(problem):
         return None
@@ -140,7 +140,7 @@ def by_edges(problem: Problem, profile: Profile, progress: Progress | None = Non
         return None
 
 
-def solve_edges(problem: Problem, profile: Profile, progress: Progress | None = None) -> Design:
+def solve_edges(problem: Problem, profile: Profile, progress: Progress | None) -> Design:
     """The design of a problem whose statement is one of edges alone (``edges_of``): as
     ``meshes.solve_network``. Raises TooLargeError where the memory is not there."""
     statement = problem.statement

@@ -72,10 +72,26 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True)
-class EveryPoint(Plan):
+class OnMesh(Plan):
     """On the mesh that the problem states."""
 
+    program: ClassVar[str]
+    """What the program is over, in words, with room for a number of control points."""
+
+    @property
+    def reason(self) -> str:
+        mesh = self.asked.problem.mesh
+        assert mesh is not None
+        program = self.program.format(mesh.rows)
+        return f"privacy at every point of {mesh.words}: a program over {program}"
+
+
+@dataclass(frozen=True)
+class EveryPoint(OnMesh):
+    """On the triangles of a region."""
+
     name = "every point"
+    program = "cones of its {:,} control points, and cells for the bound of every mechanism"
 
     @classmethod
     def of(cls, asked: Asked) -> Self | None:
@@ -84,15 +100,6 @@ class EveryPoint(Plan):
             return None
         asked.refuse("start", "device", "resolution", words="for privacy at every point")
         return cls(asked)
-
-    @property
-    def reason(self) -> str:
-        mesh = self.asked.problem.mesh
-        assert mesh is not None
-        return (
-            f"privacy at every point of {mesh.words}: a program over cones of its "
-            f"{mesh.rows:,} control points, and cells for the bound of every mechanism"
-        )
 
     def work(self) -> Design:
         # nearly all problems do without what this loads
@@ -133,10 +140,11 @@ class ForStatistics(Plan):
 
 
 @dataclass(frozen=True)
-class AlongNetwork(Plan):
+class AlongNetwork(OnMesh):
     """At every point of a line or of roads."""
 
     name = "along a network"
+    program = "its {:,} vertices, and one for the bound of every mechanism"
 
     @classmethod
     def of(cls, asked: Asked) -> Self | None:
@@ -144,16 +152,6 @@ class AlongNetwork(Plan):
             return None
         asked.refuse("resolution", words="for privacy at every point")
         return cls(asked)
-
-    @property
-    def reason(self) -> str:
-        mesh = self.asked.problem.mesh
-        assert mesh is not None
-        return (
-            f"privacy at every point of {mesh.words}: a program over its "
-            f"{len(self.asked.problem.secrets):,} vertices, and one for the bound of every "
-            "mechanism"
-        )
 
     def work(self) -> Design:
         from optmech.pipeline.meshes import solve_network

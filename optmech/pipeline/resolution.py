@@ -62,7 +62,7 @@ _Work = Callable[[], None]
 
 
 def solve_at_resolution(
-    problem: Problem, profile: Profile, progress: Progress | None, why: str, *, onward: bool = False
+    problem: Problem, profile: Profile, progress: Progress | None, why: str, *, onward: bool
 ) -> Design:
     """A verified design whose bound is proved by ``profile.resolution`` cells; with ``onward``, of
     the whole program as well, as far as time and memory allow, whichever is better.

@@ -107,9 +107,9 @@ def solve(
 def over_secrets(
     problem: Problem,
     profile: Profile,
-    progress: Progress | None = None,
-    start: Design | None = None,
-    device: str | None = None,
+    progress: Progress | None,
+    start: Design | None,
+    device: str | None,
 ) -> Design:
     """The design of a problem over finitely many secrets, also where a line or network is promised
     something at every point: the lower bound is then one about its own mechanisms."""

@@ -19,7 +19,7 @@ from optmech.base.shown import Shown
 from optmech.certificate.statement import Family
 from optmech.errors import ProblemError, inside
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.promised import Promised
+from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import Place, Space
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
@@ -220,6 +220,16 @@ class Constraint(Record, ABC):
     def notes(self, space: Space) -> Remarks:
         """Where and what a user should know of it that is no error."""
         return ()
+
+
+class ForUse(Constraint):
+    """A constraint that is there for usefulness only, and protects nothing."""
+
+    def promised(self, space: Space) -> Promised:
+        return FOR_USE
+
+    def idle(self, space: Space) -> Remarks:
+        return []
 
 
 C = TypeVar("C", bound=type[Constraint])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import Converted
 from optmech.exact.arguments import probability, truth
 from optmech.exact.number import Exact, Number, float_of, parse_exact, parse_signed
 from optmech.problem.space import Place, Space
@@ -91,6 +92,10 @@ def flag(value: bool) -> bool:
 def distance(value: DistanceLike) -> Distance:
     """A member of ``om.distances``, another callable of two domains, or a table of values."""
     return as_distance(value, where="")
+
+
+AnyDistance = Converted[DistanceLike | None, Distance | None]
+"""A distance, or none."""
 
 
 def adversary(value: Prior) -> Prior:

@@ -20,8 +20,9 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, rounded_down, rounded_up
 from optmech.problem import fields
 from optmech.problem.fields import FIELDS, Field, Plain
+from optmech.problem.promised import Promised
 from optmech.problem.space import Space
-from optmech.spaces.distances import Distance, DistanceLike, of_domains
+from optmech.spaces.distances import Distance, of_domains
 from optmech.spaces.tables import distance_words
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
@@ -125,14 +126,15 @@ class Adversary(Shown):
     """How weights that are no floats are rounded."""
     _: KW_ONLY
     radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
-    within: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    within: fields.AnyDistance = converted(fields.distance, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.within is not None and self.radius is None:
             raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+
+    def promised(self, space: Space) -> Promised:
+        return Promised("guesses", "unknown")
 
     def priors(self, space: Space) -> list[Floats]:
         """The adversary's prior, or weights whose hull has all priors of the ball around it, or a

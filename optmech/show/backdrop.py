@@ -24,6 +24,7 @@ from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.prior import Prior
+from optmech.spaces.sphere import INWARD
 
 MOST = 20_000
 """Corners of a backdrop."""
@@ -214,7 +215,6 @@ MOST = 300_000
 _SIDE = 97
 """Points along the longer side of the region: meshes of 2, 3, 4, … squares fit into 96 steps."""
 _LEAST_SIDE = 13
-_INWARD = 1e-9
 
 
 @record
@@ -255,7 +255,7 @@ def lattice_of(mechanism: MeshMechanism, most: int = MOST) -> Lattice:
     inside = mesh.locate(points)[0] >= 0
     # points outside are moved to those of the region that are nearest, a hair inside
     feet = mesh.border.feet(points[~inside])
-    points[~inside] = feet + _INWARD * (border(mesh).mean(axis=0) - feet)
+    points[~inside] = feet + INWARD * (border(mesh).mean(axis=0) - feet)
     values = mechanism.at(points).reshape(rows, columns, reports)
     return Lattice(x, y, values, inside.reshape(rows, columns))
 

@@ -339,6 +339,32 @@ class Domain(SameFields, ReadOnly):
         found[inside] = np.where(np.sqrt(apart) <= limit, index, -1)
         return found
 
+    def nearest(self, points: Floats) -> Floats:
+        """The nearest points (n, k) of the rectangle that a grid or regions cover, for points
+        outside: on the sphere for degrees. Other domains have no outside.
+
+        Examples
+        --------
+        >>> om.Grid(2, 2, unit="km").nearest(np.array([[1.5, 0.5], [1.5, -3.0]])).tolist()
+        [[1.5, 0.5], [1.5, 0.0]]
+        """
+        return points
+
+    def nearest_index(self, points: Floats) -> Ints:
+        """The indices (n,) of what holds the nearest points. A grid around the globe has one
+        meridian at both ends, where longitudes that are turned again would be at the other.
+
+        Examples
+        --------
+        >>> om.Grid(2, 2, unit="km").nearest_index(np.array([[1.5, 0.5], [1.5, -3.0]])).tolist()
+        [1, 1]
+        """
+        return self._holding(self.nearest(points))
+
+    def _holding(self, query: Floats) -> Ints:
+        """Index of what holds each row of ``query``, or -1; longitudes count as written."""
+        return self.located(query)
+
     def require_points(self, purpose: str) -> Floats:
         """The coordinates; raises ProblemError, naming ``purpose``, where there are none."""
         if self.points is None:
@@ -361,9 +387,21 @@ class Tiles(Domain):
         """(west, south, east, north) of all, as positions have them."""
         raise NotImplementedError
 
-    def _holding(self, query: Floats) -> Ints:
-        """Index of what holds each row of ``query``, or -1; longitudes count as written."""
-        raise NotImplementedError
+    def nearest(self, points: Floats) -> Floats:
+        west, south, east, north = self._box
+        low, high = np.array([west, south]), np.array([east, north])
+        inside = points
+        if self.frame:
+            inside = np.column_stack([sphere.turned(points[:, 0], west, east), points[:, 1]])
+            out = ((inside < low) | (inside > high)).any(axis=1)
+            if out.any():
+                border = sphere.Border.around(west, south, east, north)
+                inside[out] = border.feet(points[out])
+        inside = np.clip(inside, low, high)
+        # what rounding has led beyond the border of regions again comes back
+        lost = self._holding(inside) < 0
+        inward = inside + sphere.INWARD * ((low + high) / 2 - inside)
+        return np.where(lost[:, None], inward, inside)
 
     def located(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the rectangle that holds each row of ``xy``, or -1 outside.

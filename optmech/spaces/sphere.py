@@ -17,6 +17,8 @@ from optmech.base.read_only import ReadOnly, record
 
 FAR = 2.0**100
 """Coordinates beyond this are no position: squares of differences would be no numbers."""
+INWARD = 1e-9
+"""How far towards its middle a point of a border is led, so that rounding leaves it inside."""
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(7, 0, -1)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(8, 0, -1)]
 _RADIAN = math.pi / 180

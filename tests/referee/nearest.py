@@ -13,7 +13,6 @@ import mpmath
 import numpy as np
 from optmech_devices.packed.meshes import Areas
 from optmech_devices.packed.places import Finder, reach_of
-from optmech_devices.protection.places import nearest_inside
 
 import optmech as om
 
@@ -116,7 +115,7 @@ def of_grid(rng: np.random.Generator, globe: bool) -> Iterator[str]:
         grid = om.Grid(rows, columns, cell, origin=box[:2])
         box = (*box[:2], box[0] + columns * cell[0], box[1] + rows * cell[1])
     asked = np.array(positions(rng, box, globe, 6))
-    inside = nearest_inside(grid, asked)
+    inside = grid.nearest(asked)
     if (grid.locate(inside) < 0).any():
         yield f"{inside.tolist()} is not in {box}"
     if not np.array_equal(Finder(grid, None, "nearest").find(asked), grid.locate(inside)):

@@ -39,7 +39,7 @@ from optmech.problem.gains import ball
 from optmech.problem.promised import DIVERGENCE, INFORMATION, Measure, Promised
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
-from optmech.spaces.distances import Distance, DistanceLike
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -74,6 +74,9 @@ def as_mixtures(value: Sequence[Prior | ArrayLike]) -> tuple[Floats, ...]:
     if not out:
         raise ProblemError("is empty", remedy="Give some distributions")
     return out
+
+
+Mixtures = Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None]
 
 
 def domains_in(*given: Any) -> list[Domain]:
@@ -232,12 +235,8 @@ class DistributionPrivacy(Constraint):
         as_scale, default=None
     )
     _: KW_ONLY
-    among: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
-        as_mixtures, default=None
-    )
-    distance: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    among: Mixtures = converted(as_mixtures, default=None)
+    distance: fields.AnyDistance = converted(fields.distance, default=None)
     radius: Converted[Number | None, Exact | None] = converted(fields.number, default=None)
 
     def __post_init__(self) -> None:
@@ -546,9 +545,7 @@ class RenyiPrivacy(Constraint):
 
     order: Converted[Number, Exact] = converted(as_order)
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    distance: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    distance: fields.AnyDistance = converted(fields.distance, default=None)
 
     @property
     def divergence(self) -> str:

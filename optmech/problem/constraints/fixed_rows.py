@@ -17,9 +17,8 @@ from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import whole
 from optmech.exact.numerators import MAX_BITS, Numerators
-from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
+from optmech.problem.constraint import ForUse, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import GivenRows, Place, Space, whole_rows
 from optmech.spaces.labels import find_index, find_label
 from optmech.spaces.mechanism import Mechanism
@@ -49,7 +48,7 @@ FIELDS[as_labels] = Field("labels")
 
 @constraint("fixed_rows")
 @record
-class FixedRows(Constraint):
+class FixedRows(ForUse):
     """p(·|s) is exactly what is given for the secrets s that are kept; the other rows are free
     (``min_vuln_for_row`` of libqif designs one row so).
 
@@ -74,8 +73,6 @@ class FixedRows(Constraint):
     >>> places, rows.rows, rows.bits  # 3/4 and 1/4
     ([0], ((3, 1),), 2)
     """
-
-    limits_loss = False
 
     rows: Converted[object, GivenRows] = converted(as_rows)
     _: KW_ONLY
@@ -224,14 +221,8 @@ class FixedRows(Constraint):
         source = f" ({self.rows.source[:19]}…)" if self.rows.source else ""
         return f"{which} exactly as given{source}"
 
-    def promised(self, space: Space) -> Promised:
-        return FOR_USE
-
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
         return None
-
-    def idle(self, space: Space) -> Remarks:
-        return []
 
     def notes(self, space: Space) -> Remarks:
         secrets, rows = self.held(space)

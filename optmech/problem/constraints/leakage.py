@@ -64,9 +64,7 @@ class MaximalLeakage(Constraint):
     maximum: Converted[Number, Exact] = converted(fields.number)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
-        count = len(space.secrets)
-        gain = PRIOR_FREE["maximal"](count)
-        yield Leakage(index, gain, self.maximum, True, gain, np.ones(count))
+        yield _of_every_prior("maximal", index, self.maximum, len(space.secrets))
 
     def promise(self, space: Space) -> str:
         return f"maximal leakage at most {self.maximum.words} nats, for every prior"
@@ -133,9 +131,6 @@ class PointwiseMaximalLeakage(Adversary, Constraint):
         of = f", under {self._against}" if self.radius or self.prior else ""
         return f"pointwise maximal leakage at most {self.epsilon.words} nats{of}"
 
-    def promised(self, space: Space) -> Promised:
-        return Promised("guesses", "unknown")
-
     def measured(self, m: Mechanism, space: Space) -> Kept:
         priors = self.priors(space)
         top = m.matrix[np.any(priors, axis=0)].max(axis=0)
@@ -151,6 +146,12 @@ class PointwiseMaximalLeakage(Adversary, Constraint):
         if self.epsilon < -math.log(least):
             return []
         return [("", f"it never exceeds ln {1 / least:.6g}, as that is the rarest secret's")]
+
+
+def _of_every_prior(name: str, index: int, maximum: Exact, count: int) -> Leakage:
+    """The family of a leakage that goes by no prior."""
+    gain = PRIOR_FREE[name](count)
+    return Leakage(index, gain, maximum, name == "maximal", gain, np.ones(count))
 
 
 @constraint("additive_capacity")
@@ -176,9 +177,7 @@ class AdditiveCapacity(Constraint):
     maximum: Converted[Number, Exact] = converted(fields.delta)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
-        count = len(space.secrets)
-        gain = PRIOR_FREE["additive"](count)
-        yield Leakage(index, gain, self.maximum, False, gain, np.ones(count))
+        yield _of_every_prior("additive", index, self.maximum, len(space.secrets))
 
     def promise(self, space: Space) -> str:
         return f"additive capacity at most {self.maximum.words}, for every prior and gain up to 1"
@@ -271,9 +270,6 @@ class GainLeakage(Adversary, Constraint):
             f"({gain_words(self.gain)})"
         )
 
-    def promised(self, space: Space) -> Promised:
-        return Promised("guesses", "unknown")
-
     def measured(self, m: Mechanism, space: Space) -> Kept:
         gain = gain_matrix(self.gain, space)
         spent = max(gained(gain, weights, m.matrix) for weights in self.priors(space))
@@ -348,9 +344,6 @@ class DistortionPrivacy(Adversary, Constraint):
             f"error of the best attack with {self._against} at least "
             f"{self.minimum.words} ({distance_words(self.distance)})"
         )
-
-    def promised(self, space: Space) -> Promised:
-        return Promised("guesses", "unknown")
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         if self.radius is None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Ints
 from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate import families
 from optmech.certificate.families import LiftedRatio, Ratio
@@ -22,7 +22,7 @@ from optmech.exact.arguments import one_of, text
 from optmech.exact.number import Exact, Number
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
-from optmech.problem.constraints.distribution import as_mixtures, domains_in, require_same
+from optmech.problem.constraints.distribution import Mixtures, as_mixtures, domains_in, require_same
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.listed import Listed, chosen
 from optmech.problem.promised import LOG_RATIO, Promised
@@ -30,7 +30,6 @@ from optmech.problem.space import Place, Space
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
 
 Per = Literal["all", "report", "secret"]
 _LARGEST = 1e100
@@ -59,6 +58,9 @@ def as_limits(value: Number | Sequence[Number]) -> tuple[Exact, ...]:
         with inside(f"[{k}]" if len(given) > 1 else ""):
             out.append(fields.signed_number(number))
     return tuple(out)
+
+
+Limits = Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None]
 
 
 def as_reports(value: Sequence[Hashable]) -> tuple[Hashable, ...]:
@@ -170,16 +172,10 @@ class Linear(Constraint):
     limits_loss = True
 
     weights: Converted[ArrayLike, Listed] = converted(as_weights)
-    upper: Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None] = converted(
-        as_limits, default=None
-    )
-    lower: Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None] = converted(
-        as_limits, default=None
-    )
+    upper: Limits = converted(as_limits, default=None)
+    lower: Limits = converted(as_limits, default=None)
     _: KW_ONLY
-    equal: Converted[Number | Sequence[Number] | None, tuple[Exact, ...] | None] = converted(
-        as_limits, default=None
-    )
+    equal: Limits = converted(as_limits, default=None)
     per: Per = checked(as_per, default="all")
     tolerance: Converted[Number, Exact] = converted(as_tolerance, default=TOLERANCE)
     title: str = checked(as_title, default="")
@@ -358,12 +354,8 @@ class Ratios(Constraint):
     _domains: ClassVar[Sequence[Domain]] = ()
     log_ratio: Converted[ArrayLike, Listed] = converted(as_log_ratios)
     _: KW_ONLY
-    of: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
-        as_mixtures, default=None
-    )
-    to: Converted[Sequence[Prior | ArrayLike] | None, tuple[Floats, ...] | None] = converted(
-        as_mixtures, default=None
-    )
+    of: Mixtures = converted(as_mixtures, default=None)
+    to: Mixtures = converted(as_mixtures, default=None)
     reports: Converted[Sequence[Hashable] | None, tuple[Hashable, ...] | None] = converted(
         as_reports, default=None
     )

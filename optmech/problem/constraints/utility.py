@@ -19,11 +19,10 @@ from optmech.certificate.families import LossLimit
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
-from optmech.problem.constraint import Constraint, Kept, Remarks, constraint
+from optmech.problem.constraint import ForUse, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.promised import FOR_USE, Promised
 from optmech.problem.space import Bools, Place, Space
-from optmech.spaces.distances import Distance, DistanceLike
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tables import distance_words
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @constraint("loss_bound")
 @record
-class LossBound(Constraint):
+class LossBound(ForUse):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
     every s (Shokri, PETS 2015, eq. 3, 4). ``loss`` is a distance or an S x O array, by default the
     problem's.
@@ -74,9 +73,6 @@ class LossBound(Constraint):
         unit = space.unit_of(space.lost_by if self.loss is None else name)
         return f"{which} at most {self.maximum.words}{f' {unit}' if unit else ''}{own}"
 
-    def promised(self, space: Space) -> Promised:
-        return FOR_USE
-
     def measured(self, m: Mechanism, space: Space) -> Kept:
         loss = space.losses(self.loss)
         value = (
@@ -85,9 +81,6 @@ class LossBound(Constraint):
             else measures.expected_loss(m, space.prior, loss)
         )
         return Kept("loss", float(self.maximum), value)
-
-    def idle(self, space: Space) -> Remarks:
-        return []
 
 
 def positive(value: Number) -> Exact:
@@ -109,7 +102,7 @@ FIELDS[as_values] = Field("values", lambda value, _: value.tolist())
 
 @constraint("bias")
 @record
-class Bias(Constraint):
+class Bias(ForUse):
     """|Σ_o value(o) p(o|s) - value(s)| <= ``maximum`` for every s, and every coordinate of the
     values (Ghazi et al., *Regression with Label Differential Privacy*, ICLR 2023).
 
@@ -172,15 +165,9 @@ class Bias(Constraint):
         most = f"{self.maximum.words} {'' if self.values is not None else unit}".rstrip()
         return f"reports are right on average, {of} within {most}, for every secret"
 
-    def promised(self, space: Space) -> Promised:
-        return FOR_USE
-
     def measured(self, m: Mechanism, space: Space) -> Kept:
         meant, reported = self.columns(space)
         return Kept("bias", float(self.maximum), float(np.abs(m.matrix @ reported - meant).max()))
-
-    def idle(self, space: Space) -> Remarks:
-        return []
 
 
 def _of(given: Floats | None, domain: Domain, where: str) -> Floats:
@@ -218,7 +205,7 @@ FIELDS[booleans] = Field("mask")
 
 @constraint("support")
 @record
-class Support(Constraint):
+class Support(ForUse):
     """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (Shokri, PETS
     2015, Appendix C; Kawamoto and Murakami, ESORICS 2019, Def. 12).
 
@@ -240,9 +227,7 @@ class Support(Constraint):
 
     mask: Converted[ArrayLike | None, Bools | None] = converted(booleans, default=None)
     _: KW_ONLY
-    distance: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    distance: fields.AnyDistance = converted(fields.distance, default=None)
     radius: float | None = checked(fields.limit, default=None)
 
     def __post_init__(self) -> None:
@@ -326,12 +311,6 @@ class Support(Constraint):
             return f"observables within {space.length(self.radius, self.distance)} only"
         return "observables of a given mask only"
 
-    def promised(self, space: Space) -> Promised:
-        return FOR_USE
-
     def measured(self, m: Mechanism, space: Space) -> Kept:
         outside = m.matrix[~self._allowed(space)]
         return Kept("outside", 0.0, float(outside.max(initial=0.0)))
-
-    def idle(self, space: Space) -> Remarks:
-        return []

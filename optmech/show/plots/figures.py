@@ -301,7 +301,7 @@ _MOVES = 60
 """Largest moves that are drawn as arrows."""
 
 
-def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> None:
+def target_picture(design: TargetDesign, path: str | Path, title: str) -> None:
     """Draw every input λ_t above its output μ_t, on one scale, with the largest moves between
     different points of the plane as arrows. Raises ProblemError without matplotlib, on a path that
     is not .png, .pdf or .svg, or cannot be written."""

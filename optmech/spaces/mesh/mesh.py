@@ -48,15 +48,13 @@ from optmech.spaces.mesh.triangulation import (
     scale_of,
     widths_of,
 )
-from optmech.spaces.sphere import Border, squares, turned
+from optmech.spaces.sphere import INWARD, Border, squares, turned
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
 _PASSES = 60
 _BORDER = 1e-9
 """Of a weight, and of the width of a region: so near to its border floats may be wrong."""
-_INWARD = 1e-9
-"""How far towards its middle a point of a border is led, so that rounding leaves it inside."""
 _ROUNDING = 2.0**-46
 """Of a corner's weight, beside the square of the region's width over the triangle's area."""
 _FARTHEST = 1e150
@@ -572,7 +570,7 @@ class Mesh(SameFields, ReadOnly):
         """A point next to each of ``points`` (k, n), on the sphere for degrees: on the region's
         border, led inwards by a billionth of its width, and a vertex where even that is outside."""
         feet: Floats = self.border.feet(self.listed(points))
-        feet = feet + _INWARD * (self.vertices.mean(axis=0) - feet)
+        feet = feet + INWARD * (self.vertices.mean(axis=0) - feet)
         low, high = ends_of(self.vertices)
         corners = self.vertices[self.triangles]
         areas = np.linalg.det(corners[:, 1:] - corners[:, :1])

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 CHAPTERS = (
-    "numbers", "document", "places", "mechanisms", "inequalities", "statements", "networks",
-    "constraints", "cells", "designs", "couplings", "globe", "regions", "losses", "noise",
-    "pairs", "shaped", "radial", "cbor", "promises", "packed", "earth", "verdict",
+    "numbers", "document", "places", "mechanisms", "inequalities", "variance", "variance_bound",
+    "statements", "networks", "constraints", "cells", "designs", "couplings", "globe", "regions",
+    "losses", "noise", "pairs", "shaped", "radial", "cbor", "promises", "packed", "earth",
+    "verdict",
 )  # fmt: skip
 # what a chapter takes from those before it
 TAKEN = re.compile(r"^from (?:__future__|optmech\S*) import (?:\([^)]*\)|.*)\n", re.MULTILINE)

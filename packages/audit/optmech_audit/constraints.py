@@ -69,7 +69,7 @@ from optmech_audit.statements import (
     unit_matrix,
 )
 
-MOST_PLACES = 10**9
+MOST_NUMBERS = 10**9
 
 
 def metric_privacy(stated: Statement, c: Body) -> Inequalities:
@@ -445,7 +445,7 @@ def placed(plain: object, signed: bool) -> tuple[list[int], Placed]:
     shape_, at, value = members(plain, "shape at value")
     shape = indices(shape_, MOST_ENTRIES)
     size, found, before = math.prod(shape), Placed(), -1
-    need(0 < len(shape) <= 3 and 0 < size < MOST_PLACES, "an array without a shape, or too large")
+    need(0 < len(shape) <= 3 and 0 < size < MOST_NUMBERS, "an array without a shape, or too large")
     for place_, number in together(at, value):
         place, indices_ = whole(place_, size), list[int]()
         need(place > before, "places are out of order")

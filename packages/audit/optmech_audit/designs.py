@@ -205,14 +205,13 @@ def check_figures(
     else:
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(value), "the loss is another one")
-    gap = gap_of(sign * objective, sign * claimed)
-    best = check_status(result["status"], gap) == "optimal"
+    said = gap_said(result["status"], sign * objective, sign * claimed)
     if by_cells == math.inf:
         return [f"loss {float(loss):.15g}"]
     return [
         f"objective {float(objective):.15g}, bound {float(claimed)!r}",
         f"loss {float(loss):.15g}, lower bound {float(least)!r}",
-        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
+        said,
     ]
 
 
@@ -224,12 +223,22 @@ def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> lis
     need(claimed <= proved, "the bound is not proved")
     lost = dot(stated.prior, mechanism.losses(stated.loss))
     need(loss == rounded_up(lost) and least == 0, "the loss is another one")
-    gap = gap_of(objective, claimed)
-    best = check_status(result["status"], gap) == "optimal"
     return [
         f"variance {float(objective):.15g}, bound {float(claimed)!r}",
-        f"gap {up(gap)}: {'optimal' if best else 'not proved to be optimal'}",
+        gap_said(result["status"], objective, claimed),
     ]
+
+
+def agreed_gap(status: object, value: Fraction, bound: Fraction) -> float:
+    """The relative gap, whose word a file states."""
+    gap = gap_of(value, bound)
+    check_status(status, gap)
+    return gap
+
+
+def gap_said(status: object, value: Fraction, bound: Fraction) -> str:
+    gap = up(agreed_gap(status, value, bound))
+    return f"gap {gap}: {'optimal' if status == 'optimal' else 'not proved to be optimal'}"
 
 
 def gap_of(value: Fraction, bound: Fraction) -> float:

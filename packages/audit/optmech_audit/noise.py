@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import accumulate, pairwise, repeat
 
-from optmech_audit.designs import Verdict, check_status, gap_of
+from optmech_audit.designs import Verdict, agreed_gap
 from optmech_audit.document import Body, fraction, integer, keys, listing, members, whole, wholes
 from optmech_audit.inequalities import power_bounds
 from optmech_audit.losses import read_noise_loss
@@ -33,7 +33,30 @@ Sums = tuple[int, list[int], int]  # the first place, masses from there on, what
 SLOWEST = 1 - Fraction(1, 1 << 24)  # of ratios of tails: draws take a step for every period
 
 
-class Noise:
+class Claims:
+    """What a file says that its noise loses, and that all noise loses at least."""
+
+    proof = "multipliers"  # the entry that proves the second
+
+    def read_claims(self, body: Body) -> None:
+        self.multipliers = body[self.proof]
+        self.claims = keys(body["claims"], "status loss lower_bound")
+        real(body["seconds"], 0)
+
+    def judged(self, cost: Fraction, least: Fraction, among: str = "") -> str:
+        """The claims against what was found, in words."""
+        loss = rounded_up(cost)
+        claimed = real(self.claims["lower_bound"], 0)
+        need(real(self.claims["loss"]) == loss, "the loss is another one")
+        need(claimed <= least, "the lower bound is not proved")
+        gap = agreed_gap(self.claims["status"], loss, Fraction(claimed))
+        return (
+            f"expected loss {float(loss):.15g}, and of all noise that is as private{among} "
+            f"at least {float(claimed)!r}: a gap of {up(gap)}"
+        )
+
+
+class Noise(Claims):
     """A law z on the integers, symmetric: window[|k|] / 2^bits up to n, and p tails a side beyond,
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
@@ -45,7 +68,6 @@ class Noise:
 
     def __init__(self, body: Body) -> None:
         keys(body, self.entries, self.others)
-        self.multipliers = body["multipliers"]
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
         self.releases, self.lattice = 1, 0
         if "releases" in body:
@@ -71,8 +93,7 @@ class Noise:
         self.ratio = Fraction(integer(ratio, 0), 1 << self.exponent)
         need(self.ratio <= SLOWEST, "the tails hardly fall")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
-        self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"], 0)
+        self.read_claims(body)
         return others
 
     def read_law(self, body: Body) -> None:
@@ -93,10 +114,14 @@ class Noise:
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
 
-    def read_scale(self, body: Body) -> None:
-        self.sensitivity = self.grid = whole(body["sensitivity"], 1001)
+    def read_steps(self, body: Body, most: int = 1001) -> None:
+        """The sensitivity, a whole number below ``most``."""
+        self.sensitivity = self.grid = whole(body["sensitivity"], most)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.span = f"{self.sensitivity}"
+
+    def read_scale(self, body: Body) -> None:
+        self.read_steps(body)
         self.loss = read_noise_loss(body["loss"])
         self.below = self.loss.below
 
@@ -120,20 +145,13 @@ class Noise:
 
     def verdict(self, least: Fraction, promise: str) -> Verdict:
         """The claims against what was found."""
-        loss = rounded_up(self.expected())
-        claimed = real(self.claims["lower_bound"], 0)
-        need(real(self.claims["loss"]) == loss, "the loss is another one")
-        need(claimed <= least, "the lower bound is not proved")
-        gap = gap_of(loss, Fraction(claimed))
-        check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
         return [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
             *self.loss.words,
             promise,
-            f"expected loss {float(loss):.15g}, and of all noise that is as private{self.alike} "
-            f"at least {float(claimed)!r}: a gap of {up(gap)}",
+            self.judged(self.expected(), least, self.alike),
         ], "seconds" + ", that the loss is this function" * bool(self.loss.words)
 
     def scaled(self, found: Fraction) -> Fraction:
@@ -253,6 +271,7 @@ class PowerNoise(Noise):
     (α, ε), or ε = ρα for all α > 1; order 1 is the Kullback-Leibler divergence."""
 
     entries = "digest format sensitivity loss law tangents claims seconds"
+    proof = "tangents"
 
     def __init__(self, body: Body) -> None:
         self.rho: Real | None = None
@@ -281,7 +300,6 @@ class PowerNoise(Noise):
         self.largest = max(max(order.numerator, order.denominator) for order in orders)
         terms = wide * shifts * len(orders)
         need(terms * digits * self.largest <= 10**9, "too many digits for the order")
-        self.tangents = body["tangents"]
 
     def check(self) -> Verdict:
         worst = [max(self.power_sum(s, order) for s in self.worst) for order, _ in self.bounds]
@@ -346,9 +364,9 @@ class PowerNoise(Noise):
     def tangent_bound(self, limits: list[Fraction]) -> Fraction:
         """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - T] with g(k) = α x(k)^(α-1) -
         (α-1) x(k-s)^α, or 1 + ln x(k) - x(k-s), for the numbers x and λ of the file; 0 without."""
-        if self.tangents is None:
+        if self.multipliers is None:
             return ZERO
-        bits, price_bits, rows = members(self.tangents, "bits price_bits shifts")
+        bits, price_bits, rows = members(self.multipliers, "bits price_bits shifts")
         unit, scale = (1 << whole(digits, 4097) for digits in (bits, price_bits))
         parts = [keys(part, "shift price inner tail", "bound") for part in listing(rows)]
         shifts = [whole(part["shift"], 1001) for part in parts]

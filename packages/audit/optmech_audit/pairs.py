@@ -45,10 +45,9 @@ class PlanarNoise(Noise):
     dimensions = 2
 
     def read_law(self, body: Body) -> None:
-        self.sensitivity = whole(body["sensitivity"], 41)
-        need(self.sensitivity > 0, "the sensitivity is 0")
+        self.read_steps(body, 41)
         self.norm = one_of(body["norm"], ("l1", "l2", "linf"), "the norm")
-        self.span = f"{self.sensitivity} in {self.norm}"
+        self.span += f" in {self.norm}"
         need(isinstance(body["loss"], dict), "no loss")
         loss = dict(fields(body["loss"]))
         self.measured = one_of(loss.pop("norm", None), ("l1", "l2", "linf"), "the loss")

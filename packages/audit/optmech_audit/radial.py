@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
-from optmech_audit.designs import Verdict, check_status, gap_of
+from optmech_audit.designs import Verdict
 from optmech_audit.document import (
     Body,
     fraction,
@@ -20,7 +20,8 @@ from optmech_audit.document import (
     whole,
     wholes,
 )
-from optmech_audit.numbers import ONE, ZERO, Real, ceiling, need, real, rounded_up, up
+from optmech_audit.noise import Claims
+from optmech_audit.numbers import ONE, ZERO, Real, ceiling, need
 
 POINT = 144  # binary digits of ends
 UNIT = 1 << POINT
@@ -123,6 +124,13 @@ def angle(w: int) -> Span:
     return Span(2 * found.low - 8, 2 * found.high + 8).over(pi())
 
 
+def bump_of(low: int, high: int) -> Span:
+    """w(2 - w), for w between two ends."""
+    ends = [Span(e, e) * Span(2 * UNIT - e, 2 * UNIT - e) for e in (low, high)]
+    bump = ends[0].joined(ends[1])
+    return bump.joined(FULL) if low < UNIT < high else bump
+
+
 def half(dimension: int, w: Span) -> tuple[Span, Span]:
     """Of an even point of the sphere: how likely its first coordinate is above 1 - w, and a mean
     that goes with it: √(w(2 - w))/π in the plane, w(2 - w)/4 in space."""
@@ -131,10 +139,7 @@ def half(dimension: int, w: Span) -> tuple[Span, Span]:
     if w.low >= 2 * UNIT:
         return FULL, NIL
     low, high = max(0, w.low), min(2 * UNIT, w.high)
-    bumps = [Span(e, e) * Span(2 * UNIT - e, 2 * UNIT - e) for e in (low, high)]
-    bump = bumps[0].joined(bumps[1])
-    if low < UNIT < high:
-        bump = bump.joined(FULL)
+    bump = bump_of(low, high)
     if dimension == 3:
         return Span(low // 2, ceiling(high, 2)), Span(bump.low // 4, ceiling(bump.high, 4))
     share = Span(max(0, angle(low).low), min(UNIT, angle(high).high))
@@ -149,11 +154,7 @@ def growth(dimension: int, w: Span) -> Span | None:
         return Span(UNIT // 2, UNIT // 2)
     if w.low <= 0 or w.high >= 2 * UNIT:
         return None
-    ends = [Span(e, e) * Span(2 * UNIT - e, 2 * UNIT - e) for e in (w.low, w.high)]
-    bump = ends[0].joined(ends[1])
-    if w.low < UNIT < w.high:
-        bump = bump.joined(FULL)
-    below = bump.root() * pi()
+    below = bump_of(w.low, w.high).root() * pi()
     return FULL.over(below) if below.low > 0 else None
 
 
@@ -184,10 +185,9 @@ class Cap:
 
 
 Near = tuple[Cap, bool, tuple[int, int] | None]
-Least = Callable[[Fraction], int]
 
 
-class RadialNoise:
+class RadialNoise(Claims):
     """A mixture of even laws on balls of radii h, 2h, …, h a part of the sensitivity."""
 
     def __init__(self, body: Body) -> None:
@@ -207,29 +207,21 @@ class RadialNoise:
         self.bits, self.balls = whole(digits, 4097), wholes(balls)
         need(self.bits > 0 and 0 < len(self.balls) <= 4000, "no law, or too many balls")
         need(sum(self.balls) == 1 << self.bits, "the probabilities do not sum to one")
-        self.multipliers = body["multipliers"]
-        self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"], 0)
+        self.read_claims(body)
 
     def check(self) -> Verdict:
         worst = self.spent()
         need(worst <= self.part.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
         d, h = self.dimension, self.span / self.cells
         total = sum(w * k**self.degree for k, w in enumerate(self.balls, 1))
-        loss = rounded_up(h**self.degree * Fraction(d * total, (d + self.degree) << self.bits))
-        claimed = real(self.claims["lower_bound"], 0)
-        need(real(self.claims["loss"]) == loss, "the loss is another one")
-        need(claimed <= self.proved(), "the lower bound is not proved")
-        gap = gap_of(loss, Fraction(claimed))
-        check_status(self.claims["status"], gap)
+        loss = h**self.degree * Fraction(d * total, (d + self.degree) << self.bits)
         place = "the plane" if d == 2 else "space"
         return [
             f"probabilities of {len(self.balls)} balls of {place}, in whole numbers over "
             f"2^{self.bits}",
             f"(ε, δ) = ({self.rate.text}, {self.part.text}) at every shift of length up to "
             f"{float(self.span):.9g}",
-            f"expected loss {float(loss):.15g}, and of all noise that is as private at least "
-            f"{float(claimed)!r}: a gap of {up(gap)}",
+            self.judged(loss, self.proved()),
         ], "seconds"
 
     def spent(self) -> Fraction:
@@ -349,27 +341,20 @@ class RadialNoise:
         for cap, gains, harms in near:
             if gains:
                 least = min(cap.at(0) << POINT, cap.weight(0, r).low)
-                total += (Span(least, least) * self.gain(cap, r)[0]).low
+                total += (Span(least, least) * self.cut(cap, r, 1)[0]).low
             if harms:
                 most = max(cap.at(k) for k in range(harms[0], harms[1] + 2))
-                total -= (self.power * self.harm(cap, r)[0]).times(most).high
+                total -= (self.power * self.cut(cap, r, -1)[0]).times(most).high
         return total
 
-    def gain(self, cap: Cap, r: Span) -> tuple[Span, Span | None]:
-        """P(ρ > r + s - τ), and its derivative."""
+    def cut(self, cap: Cap, r: Span, side: int) -> tuple[Span, Span, Span | None]:
+        """P(ρ > r + s - τ) on side 1, P(ρ < r - s + τ) on side -1, the mean beside it, and the
+        derivative."""
         s, rest = cap.shift, Span.of(2 * cap.shift - cap.depth)
-        w = cap.reach.over(Span.of(s)) * (FULL + rest.over(r.times(2)))
+        w = cap.reach.over(Span.of(s)) * (FULL + rest.over(r.times(2)).times(side))
         grown = growth(self.dimension, w)
         turn = (cap.reach * rest).over((r * r).times(2 * s))
-        return half(self.dimension, w)[0], None if grown is None else NIL - grown * turn
-
-    def harm(self, cap: Cap, r: Span) -> tuple[Span, Span, Span | None]:
-        """P(ρ < r - s + τ), the mean beside it, and the derivative."""
-        s, rest = cap.shift, Span.of(2 * cap.shift - cap.depth)
-        w = cap.reach.over(Span.of(s)) * (FULL - rest.over(r.times(2)))
-        grown = growth(self.dimension, w)
-        turn = (cap.reach * rest).over((r * r).times(2 * s))
-        return *half(self.dimension, w), None if grown is None else grown * turn
+        return *half(self.dimension, w), None if grown is None else (grown * turn).times(-side)
 
     def nodes(self, r: Span) -> Callable[[int, int], tuple[Span, Span]]:
         """What is within the radius of a node, of a shift s away."""
@@ -387,9 +372,9 @@ class RadialNoise:
         for cap, gains, harms in near:
             s = cap.shift
             if gains:
-                total += cap.weight(node, r) * self.gain(cap, r)[0]
+                total += cap.weight(node, r) * self.cut(cap, r, 1)[0]
             if harms:
-                share, mean, _ = self.harm(cap, r)
+                share, mean, _ = self.cut(cap, r, -1)
                 edge = r - Span.of(s) + cap.reach
                 lost = cap.weight(harms[1], edge) * share
                 before = square + Span.of(s * s)
@@ -409,12 +394,12 @@ class RadialNoise:
         for cap, gains, harms in near:
             s = cap.shift
             if gains:
-                share, fall = self.gain(cap, r)
+                share, _, fall = self.cut(cap, r, 1)
                 if fall is None:
                     return None
                 total += (r * cap.slope(node) * share).times(2) + cap.weight(node, r) * fall
             if harms:
-                share, mean, rise = self.harm(cap, r)
+                share, mean, rise = self.cut(cap, r, -1)
                 if rise is None:
                     return None
                 lost = cap.weight(harms[1], r - Span.of(s) + cap.reach) * rise

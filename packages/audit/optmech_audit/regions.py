@@ -16,8 +16,7 @@ from itertools import combinations, pairwise, product
 
 from optmech_audit.designs import (
     Verdict,
-    check_status,
-    gap_of,
+    agreed_gap,
     outer_of,
     promises_of,
     proved_by_cells,
@@ -396,8 +395,7 @@ def judge_region(body: Body) -> Verdict:
     lines += [f"{region.count} rows of {stated.m} whole numbers", *made.check(mechanism)]
     need(loss in map(rounded_up, made.expected(mechanism)), "the loss is another one")
     need(bound <= max(made.mesh_bound(), ZERO), "the bound is not proved")
-    gap = gap_of(loss, bound)
-    check_status(made.status, gap)
+    gap = agreed_gap(made.status, loss, bound)
     lines.append(f"loss {float(loss):.15g}, on this mesh at least "
                  f"{float(bound)!r}: a gap of {up(gap)}")  # fmt: skip
     words, proved = f"{float(least)!r} as a lower bound of every mechanism", ZERO

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from optmech_audit.designs import Verdict, check_status, gap_of
+from optmech_audit.designs import Verdict
 from optmech_audit.document import Body, fields, integer, keys, listing, members, whole, wholes
 from optmech_audit.losses import NoiseLoss, read_noise_loss
-from optmech_audit.numbers import ONE, ZERO, Real, need, real, rounded_up, up
+from optmech_audit.numbers import ONE, ZERO, Real, need
 from optmech_audit.pairs import CellNoise
 
 PLACES = 1_000_000_000
@@ -38,9 +38,7 @@ class ShapedNoise(CellNoise):
             self.sides = (self.loss, self.loss)
             self.lower = (self.below, self.below)
         else:
-            self.sensitivity = whole(body["sensitivity"], 1001)
-            need(self.sensitivity > 0, "the sensitivity is 0")
-            self.span = f"{self.sensitivity}"
+            self.read_steps(body)
             start, end = listing(body["support"])
             self.support = (ending(start), ending(end))
             self.sides = self.read_sides(body["loss"])
@@ -62,9 +60,7 @@ class ShapedNoise(CellNoise):
         need(even or not self.real, "real noise that is not even")
         self.shifts = list(range(1, self.sensitivity + 1))
         self.shifts += [] if even else [-s for s in self.shifts]
-        self.multipliers = body["multipliers"]
-        self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"], 0)
+        self.read_claims(body)
 
     @staticmethod
     def read_sides(plain: object) -> tuple[NoiseLoss, NoiseLoss]:
@@ -83,12 +79,6 @@ class ShapedNoise(CellNoise):
             worst = max(self.taken(s, power) for s in self.shifts)
             need(worst <= part.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
             listed.append(f"({rate.text}, {part.text})")
-        loss = rounded_up(self.cost())
-        claimed = real(self.claims["lower_bound"], 0)
-        need(real(self.claims["loss"]) == loss, "the loss is another one")
-        need(claimed <= self.proved(), "the lower bound is not proved")
-        gap = gap_of(loss, Fraction(claimed))
-        check_status(self.claims["status"], gap)
         words = list(dict.fromkeys([*self.sides[0].words, *self.sides[1].words]))
         place = "cells of the real line" if self.real else "whole numbers"
         return [
@@ -96,8 +86,7 @@ class ShapedNoise(CellNoise):
             f"whole numbers over 2^{self.bits}",
             *words,
             f"(ε, δ) = {', '.join(listed)} at every shift up to {self.span}",
-            f"expected loss {float(loss):.15g}, and of all noise that is as private, within "
-            f"the same range, at least {float(claimed)!r}: a gap of {up(gap)}",
+            self.judged(self.cost(), self.proved(), ", within the same range,"),
         ], "seconds" + ", that the loss is this function" * bool(words)
 
     def taken(self, s: int, power: Fraction) -> Fraction:

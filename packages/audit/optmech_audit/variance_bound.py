@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, lru_cache
 from operator import mul
+from typing import NamedTuple
 
 from optmech_audit.document import Matrix, Rows, Vector
 from optmech_audit.numbers import ONE, ZERO, ceiling, exp_bounds, log_bounds, need, paired
@@ -22,8 +23,8 @@ from optmech_audit.variance import (
     spread,
 )
 
-LISTED = 9  # secrets up to which all extreme rays are
-UNIT, OF_RAYS, PRECISE = 1 << 30, 1 << 128, 160
+MOST_LISTED = 9  # secrets up to which all extreme rays are
+RAY_UNIT, OF_RAYS, RAY_BITS = 1 << 30, 1 << 128, 160
 
 
 def bound_of(
@@ -113,7 +114,7 @@ def require_complete(known: dict[RowPair, Fraction], pieces: list[Piece], n: int
         )
         need(min(values) > 1, "columns that are all alike")
     if forms == {"rays"}:
-        need(n <= LISTED, "columns that are too many")
+        need(n <= MOST_LISTED, "columns that are too many")
         for side in (0, 1):
             met = {0}
             for _ in range(n):
@@ -127,7 +128,7 @@ def rays_of(known: tuple[tuple[RowPair, Fraction], ...], n: int) -> Rows:
     tight at one connects all secrets, so x is found one secret at a time, at the end of a limit to
     those that are there."""
     steps = {
-        pair: ceiling(*(log_bounds(max(f, ONE), PRECISE).high * UNIT).as_integer_ratio())
+        pair: ceiling(*(log_bounds(max(f, ONE), RAY_BITS).high * RAY_UNIT).as_integer_ratio())
         for pair, f in known
     }
     now: set[tuple[int | None, ...]] = {(0, *[None] * (n - 1))}
@@ -142,7 +143,7 @@ def rays_of(known: tuple[tuple[RowPair, Fraction], ...], n: int) -> Rows:
                     ends = (end for end in (most, least) if end is not None)
                     grown |= {(*x[:j], end, *x[j + 1 :]) for end in ends}
         now = grown
-    power = cache(lambda down: int(exp_bounds(Fraction(-down, UNIT), PRECISE).low * OF_RAYS))
+    power = cache(lambda down: int(exp_bounds(Fraction(-down, RAY_UNIT), RAY_BITS).low * OF_RAYS))
     levels = ([v for v in x if v is not None] for x in now)
     return [[power(max(x) - v) for v in x] for x in levels]
 
@@ -152,9 +153,10 @@ def holds(
 ) -> bool:
     """Whether the slack, less what products of limits take, is positive semidefinite there."""
     if guess is not None:
+        guessed = Guessed(piece, known, n, guess)
         if piece.form == "empty":
-            return max(guessed_sums(piece, known, n, guess)) < 0
-        return is_positive(slack.less(dyadic(guessed_products(piece, known, n, guess))))
+            return max(guessed.sums()) < 0
+        return is_positive(slack.less(dyadic(guessed.products())))
     if piece.form == "rays":
         lost = 8 * OF_RAYS * sum(abs(v) for row in slack.rows for v in row)
         return all(
@@ -174,51 +176,60 @@ def holds(
         for a, x in ((j, f), (i, -ONE)):
             for b, y in ((m, g), (k, -ONE)):
                 table[a][b] += weight * x * y
-    both = [[(table[a][b] + table[b][a]) / 2 for b in range(size)] for a in range(size)]
     padded = [[*row, *[0] * (size - n)] for row in slack.rows] + [[0] * size] * (size - n)
-    return is_positive(Dyadic(padded, slack.bits).less(dyadic(both)))
+    return is_positive(Dyadic(padded, slack.bits).less(dyadic(halved(table))))
 
 
-def guessed_row(
-    ends: RowPair, piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit
-) -> Vector | None:
-    """What is >= 0 of every column of a piece: of (i, j) the limit of a ratio; of (n + u, n + u)
-    that the guess u is no better than that of the piece."""
-    (i, j), best = ends, piece.guess
-    if i == j and 0 <= i - n < len(guess.table) and best is not None:
-        return [a - b for a, b in paired(guess.row(i - n), guess.row(best))]
-    if ends not in known:
-        return None
-    return [known[ends] * (s == j) - (s == i) for s in range(n)]
+def halved(table: Matrix) -> Matrix:
+    """The symmetric part."""
+    size = range(len(table))
+    return [[(table[a][b] + table[b][a]) / 2 for b in size] for a in size]
 
 
-def guessed_sums(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Vector:
-    """What weights of rows add up to; where that is below 0 everywhere there is no column."""
-    sums = [ZERO] * n
-    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
-        row = guessed_row((i, j), piece, known, n, guess) if (i, j) == (k, m) else None
-        if row is not None and weight > 0:
-            sums = [a + weight * b for a, b in paired(sums, row)]
-    return sums
+class Guessed(NamedTuple):
+    """A piece of a best guess, of ``guess``."""
 
+    piece: Piece
+    known: dict[RowPair, Fraction]
+    n: int
+    guess: Limit
 
-def guessed_products(piece: Piece, known: dict[RowPair, Fraction], n: int, guess: Limit) -> Matrix:
-    """What products of those rows take."""
-    # of every row the sum of what it is multiplied with
-    rows: dict[RowPair, Vector | None] = {}
-    beside: dict[RowPair, Vector] = {}
-    for (i, j, k, m), weight in paired(piece.rows, piece.weight):
-        for ends in ((i, j), (k, m)):
-            if ends not in rows:
-                rows[ends] = guessed_row(ends, piece, known, n, guess)
-        other = rows[k, m]
-        if rows[i, j] is None or other is None or not weight > 0:
-            continue
-        own = beside.setdefault((i, j), [ZERO] * n)
-        beside[i, j] = [a + weight * b if b else a for a, b in paired(own, other)]
-    table = [[ZERO] * n for _ in range(n)]
-    for ends, own in beside.items():
-        for a, x in enumerate(rows[ends] or []):
-            if x:
-                table[a] = [v + x * y if y else v for v, y in paired(table[a], own)]
-    return [[(table[a][b] + table[b][a]) / 2 for b in range(n)] for a in range(n)]
+    def row(self, ends: RowPair) -> Vector | None:
+        """What is >= 0 of every column of the piece: of (i, j) the limit of a ratio; of
+        (n + u, n + u) that the guess u is no better than that of the piece."""
+        (i, j), best, n = ends, self.piece.guess, self.n
+        if i == j and 0 <= i - n < len(self.guess.table) and best is not None:
+            return [a - b for a, b in paired(self.guess.row(i - n), self.guess.row(best))]
+        if ends not in self.known:
+            return None
+        return [self.known[ends] * (s == j) - (s == i) for s in range(n)]
+
+    def sums(self) -> Vector:
+        """What weights of rows add up to; where that is below 0 everywhere there is no column."""
+        sums = [ZERO] * self.n
+        for (i, j, k, m), weight in paired(self.piece.rows, self.piece.weight):
+            row = self.row((i, j)) if (i, j) == (k, m) else None
+            if row is not None and weight > 0:
+                sums = [a + weight * b for a, b in paired(sums, row)]
+        return sums
+
+    def products(self) -> Matrix:
+        """What products of those rows take."""
+        # of every row the sum of what it is multiplied with
+        rows: dict[RowPair, Vector | None] = {}
+        beside: dict[RowPair, Vector] = {}
+        for (i, j, k, m), weight in paired(self.piece.rows, self.piece.weight):
+            for ends in ((i, j), (k, m)):
+                if ends not in rows:
+                    rows[ends] = self.row(ends)
+            other = rows[k, m]
+            if rows[i, j] is None or other is None or not weight > 0:
+                continue
+            own = beside.setdefault((i, j), [ZERO] * self.n)
+            beside[i, j] = [a + weight * b if b else a for a, b in paired(own, other)]
+        table = [[ZERO] * self.n for _ in range(self.n)]
+        for ends, own in beside.items():
+            for a, x in enumerate(rows[ends] or []):
+                if x:
+                    table[a] = [v + x * y if y else v for v, y in paired(table[a], own)]
+        return halved(table)

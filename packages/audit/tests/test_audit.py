@@ -19,6 +19,7 @@ import pytest
 from conformance.problems import KINDS, Make
 from forgery import reseal
 from optmech_audit import inequalities, statements
+from optmech_audit.alone import CHAPTERS
 
 import optmech as om
 from optmech.certificate import lower_bound
@@ -84,8 +85,13 @@ def test_no_chapter_gives_the_name_of_another_to_something_else(audit_file: Path
             named.append(node.name)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            named += [part.id for part in targets if isinstance(part, ast.Name)]
+            named += [n.id for part in targets for n in ast.walk(part) if isinstance(n, ast.Name)]
     assert len(set(named)) == len(named)
+
+
+def test_one_file_has_every_chapter() -> None:
+    files = Path(audit.__file__).parent.glob("[a-z]*.py")
+    assert {file.stem for file in files} == {*CHAPTERS, "alone"}
 
 
 def _set(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:

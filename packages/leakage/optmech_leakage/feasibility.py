@@ -35,7 +35,7 @@ class Decided:
 def nonnegative_solution(
     matrix: Matrix,
     wanted: Sequence[Fraction],
-    likely: Sequence[int] = (),
+    likely: Sequence[int],
     *,
     where: str,
 ) -> Decided:

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any, Literal, cast
 
 from optmech.errors import ProblemError
-from optmech.exact.arguments import one_of, probability, whole
-from optmech.exact.number import Number, parse_exact
+from optmech.exact.arguments import one_of, whole
+from optmech.exact.number import Number
 from optmech.spaces.arguments import checked_arguments
 from optmech_noise.additive.design import NoiseDesign, RealNoise
 from optmech_noise.additive.file import MOST_RELEASES
@@ -21,7 +21,7 @@ from optmech_noise.gaussian import least_gaussian
 from optmech_noise.line import real
 from optmech_noise.optimum import optimal
 from optmech_noise.released import Loss, Release, released
-from optmech_noise.releases import bound_of_each
+from optmech_noise.releases import bound_of_each, positive_promise
 from optmech_noise.session import CELLS_GAP, Note
 
 Change = Literal["add or remove", "replace"]
@@ -268,7 +268,7 @@ def _apart(
 def _in_l1(most: int, count: int, epsilon: Number, delta: Number, loss: Loss) -> Release:
     """Two-sided geometric noise, which falls by ε/most at every step, whatever the steps are of; or
     noise for l2, as changes are no larger in that."""
-    rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
+    rate, part = positive_promise(epsilon, delta)
     step = optimal(rate.times(Fraction(1, most)), loss=loss)
     one = optimal(rate, part, sensitivity=most, loss=loss).lower_bound
     assumes = _sentence("add or remove", _several(count, most, "l1"))
@@ -283,7 +283,7 @@ def _in_l2(
     most: Fraction, count: int, epsilon: Number, delta: Number, loss: Loss, norm: str
 ) -> Release:
     """Gaussian noise, rounded: as private as it is in one direction."""
-    rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
+    rate, part = positive_promise(epsilon, delta)
     if not part > 0:
         raise ProblemError("is 0", where="delta", remedy="Allow some δ, or give l1 or linf")
     made = least_gaussian(rate, part, most, count)

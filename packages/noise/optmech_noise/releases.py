@@ -58,6 +58,11 @@ MANY_SHIFTS = 24
 """Above so many whole numbers noise is searched by shifts first."""
 
 
+def positive_promise(epsilon: Number, delta: Number) -> Promise:
+    """ε > 0 and δ; raises ProblemError for what is none."""
+    return parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
+
+
 def stated_promise(epsilon: Number, delta: Number) -> Promise:
     """ε and δ as they are searched for; raises ProblemError for what is none or out of range,
     InfeasibleError where both are 0."""
@@ -225,7 +230,7 @@ def for_releases(
     >>> print(two.loss <= two.tried["discrete Gaussian"])
     True
     """
-    rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
+    rate, part = positive_promise(epsilon, delta)
     if not part > 0:
         raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
     count = whole(releases, "releases", 1, MOST_RELEASES)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from statistics import NormalDist
 
 import numpy as np
 
-from optmech.analysis.surveys import variances
+from optmech.analysis.surveys import confidence, variances
 from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
-from optmech.exact.arguments import positive, probability
+from optmech.exact.arguments import positive
 from optmech.lp.inequalities import Inequalities
 from optmech.mechanisms.discrete import (
     exponential,
@@ -162,10 +161,7 @@ def plan_survey(
             "people or an error, and not both, have to be given",
             remedy="Give people=10_000, or error=0.01",
         )
-    share = float(probability(level, "level", positive=True))
-    if share >= 1:
-        raise ProblemError("1 is no level below certainty", where="level", remedy="Give 0.95")
-    wide = NormalDist().inv_cdf((1 + share) / 2)
+    share, wide = confidence(level)
     count = None if people is None else positive(people, "people")
     half = None if error is None else positive(error, "error")
     at: Prior | str = problem.prior if goal.population is None else goal.population

@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from optmech.base.machine import cores, installing, single_threaded
+from optmech.base.machine import cores, duration, installing, prepare_worker, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech_sweeps import worker
@@ -99,14 +99,6 @@ class Progress:
         self.report(text)
 
 
-def duration(seconds: float) -> str:
-    """Seconds in words: 45 s, 12 min, 3.5 h, 2.0 days."""
-    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
-
-
 GIVEN_LIMIT = 64
 """Tasks handed to a foreign executor at once, unless it or the caller says how many it takes."""
 
@@ -155,7 +147,7 @@ class Processes(Pool):
 
 def _processes(workers: int) -> ProcessPoolExecutor:
     start = get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=start, initializer=worker.prepare)
+    return ProcessPoolExecutor(workers, mp_context=start, initializer=prepare_worker)
 
 
 @contextmanager

@@ -6,11 +6,8 @@ import ctypes
 import hashlib
 import math
 import os
-import signal
 import sys
-import threading
 from functools import cache
-from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any
 
 from optmech.base.read_only import record
@@ -78,14 +75,6 @@ _last: tuple[str, Design | None] = "", None
 """The design that this process made last, by digest: the next task of a chain often wants it."""
 
 
-def prepare() -> None:
-    """Set up a process of our own: no Ctrl-C, and no life after its parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
 @cache
 def _keep_memory() -> None:
     """Undo, once in this process, what Dask asks of the C library on behalf of its workers
@@ -98,11 +87,6 @@ def _keep_memory() -> None:
     if mallopt is not None:  # another C library has none
         mallopt(_M_TRIM_THRESHOLD, 128 << 20)
         mallopt(_M_MMAP_THRESHOLD, 32 << 20)
-
-
-def _follow(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 def run(job: Job) -> Outcome:

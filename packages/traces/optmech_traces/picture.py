@@ -28,7 +28,7 @@ _PATH, _RELEASE = SERIES[0], "#999999"
 
 
 def trace_picture(
-    task: GaussianTask, noise: Floats, loss: TraceLoss, file: str | Path, seed: int = 0
+    task: GaussianTask, noise: Floats, loss: TraceLoss, file: str | Path, seed: int
 ) -> None:
     """Draw a path, five releases of it, the worst hypothesis about the secrets, and the noise.
 
@@ -103,8 +103,8 @@ def chain_picture(
     sequential: AdversaryReport,
     repeated: AdversaryReport | None,
     file: str | Path,
-    unit: str = "",
-    title: str = "",
+    unit: str,
+    title: str,
 ) -> None:
     """Draw the error of the filtering and the smoothing adversary, and the loss, over time.
 

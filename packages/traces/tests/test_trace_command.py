@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optmech_traces.files import read as read_trace, trace_names
+from optmech_traces.files import read as read_trace
 
 import optmech as om
 from optmech import traces
@@ -18,6 +18,7 @@ from optmech.base.extensions import gallery_of
 from optmech.base.machine import data_folder
 from optmech.cli.main import main
 from optmech.files import task_schema
+from optmech.files.gallery import gallery_names
 from optmech.reading.source import read_document
 
 TRACE = """
@@ -231,14 +232,14 @@ def test_a_problem_file_is_told_from_a_trace(capsys: pytest.CaptureFixture[str])
 
 
 def test_the_gallery_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "ten-points" in trace_names()
-    for name in trace_names():
+    assert "ten-points" in gallery_names("trace")
+    for name in gallery_names("trace"):
         status, found, _ = output(capsys, name, "--json")
         assert status == 0, name
         assert found["verified"] is True
     main(["problems", "--json"])
     listed = json.loads(capsys.readouterr().out)["traces"]
-    assert [entry["name"] for entry in listed] == trace_names()
+    assert [entry["name"] for entry in listed] == gallery_names("trace")
     assert all(Path(entry["path"]).is_file() for entry in listed)
 
 
@@ -250,7 +251,7 @@ def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> N
     assert set(required) == {"kind", "format", "kernel", "secrets", "radius", "order"}
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     validator = jsonschema.Draft202012Validator(schema)
-    for name in trace_names():
+    for name in gallery_names("trace"):
         document = read_document(gallery_of("trace") / f"{name}.toml")
         assert not list(validator.iter_errors(document)), name
         assert list(validator.iter_errors({**document, "zzz": 1}))

@@ -37,7 +37,8 @@ def check(
     raise ProblemError(
         "a packed mechanism is checked against its design",
         where=path,
-        remedy="Give both: optmech check city.omm design.json, or om.check_packed(path, design)",
+        remedy="Give both: optmech check city.omm design.json, or "
+        "om.devices.check_packed(path, design)",
     )
 
 

@@ -44,7 +44,7 @@ def load_packed(path: str | Path, *, signer: str | Path | None = None) -> Packed
     >>> km = om.distances.euclidean()
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
     >>> _ = om.pack(om.solve(problem), "cells.omm")
-    >>> packed = om.load_packed("cells.omm")
+    >>> packed = om.devices.load_packed("cells.omm")
     >>> packed.locate((1.5, 0.2))  # the cell of a position, in km
     (0, 1)
     """

@@ -158,7 +158,7 @@ def _last(fits: Callable[[Ints], Bools], end: Ints, guess: Floats) -> Ints:
     return low
 
 
-@kind("Make one with om.Earth.of(…)", words="mechanism for the whole earth")
+@kind("Make one with om.devices.Earth.of(…)", words="mechanism for the whole earth")
 @frozen
 class Earth(ReadOnly):
     """Reports that are private at every point of the earth: between positions that are d km apart
@@ -170,7 +170,7 @@ class Earth(ReadOnly):
 
     Examples
     --------
-    >>> earth = om.Earth.of("ln 2")
+    >>> earth = om.devices.Earth.of("ln 2")
     >>> here = earth.locate((16.37, 48.21))
     >>> where = earth.coordinates(earth.sample(here))
     >>> round(earth.header.loss.packed, 1)  # km from the position, on average, at most
@@ -189,7 +189,7 @@ class Earth(ReadOnly):
     >>> round(earth.accuracy(here))  # metres
     7138
     >>> earth.save("earth.omm")
-    >>> om.Earth.load("earth.omm").check().passed
+    >>> om.devices.Earth.load("earth.omm").check().passed
     True
     >>> cells = earth.cells_of(np.array([[16.37, 48.21], [2.35, 48.86]]))  # of many positions
     >>> earth.centres_of(cells).round(1).tolist()

@@ -77,7 +77,7 @@ def few_bits(
     statement: Statement,
     matrix: Floats,
     bits: int,
-    inside: Callable[[], Floats | None] = lambda: None,
+    inside: Callable[[], Floats | None],
 ) -> Released | None:
     """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
     was found. ``bits`` is at most 48; ``inside`` finds a matrix that keeps every inequality with
@@ -197,7 +197,7 @@ def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[
 
 
 def few_bits_inside(
-    mesh: Mesh, epsilon: Exact, matrix: Floats, bits: int, index: int | None = None
+    mesh: Mesh, epsilon: Exact, matrix: Floats, bits: int, index: int | None
 ) -> Numerators | None:
     """Whole numbers over 2^``bits`` (at most 48) near a matrix whose gradients pass the exact
     check; None where there is no room for them.

@@ -255,7 +255,7 @@ def _decoded(content: bytes) -> Parts:
     body, rows = unsealed(content)
     kind = body["kind"]
     if kind == "earth":
-        raise ProblemError("is a file for the whole earth, which om.Earth.load reads")
+        raise ProblemError("is a file for the whole earth, which om.devices.Earth.load reads")
     places: Domain | Weights
     if kind == "places":
         places = same = decode_places(body["secrets"])

@@ -55,7 +55,7 @@ FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
 
 
-@kind("Make one with om.Ledger(mechanism, epsilon, radius)")
+@kind("Make one with om.devices.Ledger(mechanism, epsilon, radius)")
 class Ledger(Kept):
     """Draws of a packed mechanism and what they add up to; safe between threads.
 
@@ -110,7 +110,7 @@ class Ledger(Kept):
     >>> km = om.distances.euclidean()
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy("1/2", km)])
     >>> packed = om.pack(om.solve(problem), "cells.omm")
-    >>> ledger = om.Ledger(packed, None, radius=1, budget=5)
+    >>> ledger = om.devices.Ledger(packed, None, radius=1, budget=5)
     >>> allowed = 0
     >>> while ledger.charge((0, 0)):
     ...     allowed += 1
@@ -118,15 +118,16 @@ class Ledger(Kept):
     (7, True)
     >>> ledger.allows((0, 0))  # nothing more
     False
-    >>> om.Ledger(packed, budget=5)  # within one unit
+    >>> om.devices.Ledger(packed, budget=5)  # within one unit
     Ledger(0 draws; plain 0 of 5 spent, 0.707106782 a draw; within 1 km)
     >>> ledger.enter((0, 0), times=2)  # draws that were made elsewhere count all the same
     >>> state = ledger.to_dict()
-    >>> again = om.Ledger(packed, None, radius=1, budget=5)
+    >>> again = om.devices.Ledger(packed, None, radius=1, budget=5)
     >>> again.restore(state)
     >>> again.plain == ledger.plain
     True
-    >>> shared = om.Ledger.open("spent.json", packed, None, radius=1, budget=5)  # for all processes
+    >>> # for all processes
+    >>> shared = om.devices.Ledger.open("spent.json", packed, None, radius=1, budget=5)
     >>> shared.charge((1, 1))
     True
     """

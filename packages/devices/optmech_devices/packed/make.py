@@ -104,7 +104,7 @@ def packed_content(
     allowed: float,
     *,
     prior_date: str | None = None,
-    outside: str = "refuse",
+    outside: str,
     where: str = "",
 ) -> tuple[bytes, PackedMechanism]:
     """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``
@@ -143,7 +143,7 @@ def check_packed(
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
     >>> design = om.solve(problem)
     >>> _ = om.pack(design, "cells.omm")
-    >>> om.check_packed("cells.omm", design).passed
+    >>> om.devices.check_packed("cells.omm", design).passed
     True
     """
     packed = load_packed(path, signer=signer)
@@ -210,8 +210,8 @@ def _refusal(packing: Packing, bits: int, increase: float, allowed: float) -> Pr
             f"the rows held fixed are whole numbers over 2^{held.exact.bits}, which {bits} bits "
             "cannot keep",
             where="bits",
-            remedy="Keep the rows of the packed mechanism instead: om.redesign(om.load_packed(…), "
-            "…), or optmech redesign city.omm …",
+            remedy="Keep the rows of the packed mechanism instead: "
+            "om.redesign(om.devices.load_packed(…), …), or optmech redesign city.omm …",
         )
     what = "no whole numbers that keep every inequality were found"
     if increase < math.inf:

@@ -42,7 +42,7 @@ _FEW = 16
 
 
 @kind(
-    "Read one with om.load_packed(path)",
+    "Read one with om.devices.load_packed(path)",
     {"Design": "Pack it first, with om.pack(design, path)"},
     "packed mechanism",
 )

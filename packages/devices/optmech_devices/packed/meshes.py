@@ -14,7 +14,6 @@ from optmech.base.arrays import Bools, Floats, Ints, ends_of, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import require_keys
-from optmech.spaces.domain import Domain
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
 from optmech_devices.packed.cbor import typed, untyped
@@ -116,11 +115,6 @@ def _network(plain: Plain, vertices: Floats, ends: Ints) -> Network:
         unit=plain["unit"],
         coordinates=plain["coordinates"],
     )
-
-
-def vertices_of(mesh: Mesh) -> Domain:
-    """The vertices as places."""
-    return Domain(range(len(mesh)), mesh.vertices, mesh.unit, coordinates=mesh.coordinates)
 
 
 Cells = tuple[Ints, Floats]

@@ -19,7 +19,6 @@ from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.sphere import FAR, nearest, sines, squares, vectors
 from optmech_devices.packed.cbor import Tag, typed, untyped
-from optmech_devices.protection.places import nearest_index, nearest_inside
 
 Plain = Any
 _KEYS = {
@@ -160,7 +159,7 @@ class Finder(ReadOnly):
         """The number of the place of every position (n, k), -1 outside."""
         if isinstance(self.domain, Grid):
             if self.outside == "nearest":
-                return nearest_index(self.domain, nearest_inside(self.domain, positions))
+                return self.domain.nearest_index(positions)
             return self.domain.located(positions)
         index, apart = nearest(self._own, vectors(positions) if self.globe else positions)
         if self.reach is None or self.outside == "nearest":

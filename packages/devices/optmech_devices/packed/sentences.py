@@ -245,13 +245,6 @@ def guess_words(prior: Beliefs) -> str:
     )
 
 
-def prior_words(prior: Beliefs | None) -> str:
-    """The prior in a few words."""
-    if prior is None:
-        return "none"
-    return f"entropy {prior.entropy:.4g} bits over {prior.places} places"
-
-
 def _shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes"

@@ -62,12 +62,12 @@ class StickyReports(Kept):
     >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
     >>> packed = om.pack(om.solve(problem), "cells.omm")
     >>> key = bytes(32)  # in use: secrets.token_bytes(32), kept on the device
-    >>> sticky = om.StickyReports(packed, key, period=86400)
+    >>> sticky = om.devices.StickyReports(packed, key, period=86400)
     >>> one_day = {sticky.report((0, 0), time=60 * minute) for minute in range(1440)}
     >>> len(one_day)
     1
     >>> stored = sticky.to_dict()  # kept on the device
-    >>> again = om.StickyReports(packed, key, period=86400)
+    >>> again = om.devices.StickyReports(packed, key, period=86400)
     >>> again.restore(stored)
     >>> again.entropy(place=0, epoch=0) == sticky.entropy(place=0, epoch=0)
     True

@@ -102,7 +102,7 @@ class Asked:
         cells: Callable[[Any], Sequence[Any]],
         coordinates: Sequence[Floats],
         degrees: bool,
-        names: Sequence[Any] = (),
+        names: Sequence[Any],
     ) -> None:
         """Raise ProblemError where the ``cells`` of a column that is kept, and not ``unveiled``,
         lie where the ``coordinates`` of the rows do, or each of whose values stands at one place,

@@ -66,8 +66,8 @@ def protect(
     Parameters
     ----------
     design:
-        A design, one that is private at every point, a mechanism, or an ``om.Earth``; None for the
-        one by which two places 1 km apart differ by 5 times at most.
+        A design, one that is private at every point, a mechanism, or an ``om.devices.Earth``; None
+        for the one by which two places 1 km apart differ by 5 times at most.
     data:
         * a pandas table, with the columns ``x`` and ``y`` or ``label``;
         * a GeoPandas table of points, in any coordinate reference system that it names;

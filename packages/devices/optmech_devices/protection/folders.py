@@ -28,6 +28,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import few_columns
+from optmech.base.machine import duration
 from optmech.base.storage import refuse_unwritable, removed_on_a_signal, writing
 from optmech.errors import ProblemError, moved
 from optmech.exact.sampler import seeded_bytes
@@ -128,12 +129,12 @@ def protect_folder(
     source: str | Path,
     target: str | Path,
     *,
-    shuffled: bool = True,
-    seed: int | None = None,
-    processes: int | None = None,
-    address: str | None = None,
-    told: Told = lambda text: None,
-    noted: Told = lambda text: None,
+    shuffled: bool,
+    seed: int | None,
+    processes: int | None,
+    address: str | None,
+    told: Told,
+    noted: Told,
 ) -> tuple[list[str], list[str]]:
     """Write a report for every row of the parts in the folder ``source`` to parts in the folder
     ``target``, as ``protect_file`` does it for a file.
@@ -212,11 +213,9 @@ class _Run:
         found = self._all(0, draw_part, [(k,) for k in range(len(job.parts))], "parts are drawn")
         self._waiting = [[] for _ in range(job.buckets)]
         for part, told in enumerate(found):
-            for bucket, segments in enumerate(told.waiting):
-                self._waiting[bucket] += [(part, *segment) for segment in segments]
+            self._wait(part, told)
             for place, counts in zip(flow.places, told.counts, strict=True):
                 place.reporter.add(counts)
-            flow.spending.add(told.spending)
             self._types |= told.types
 
     def settle(self) -> None:
@@ -229,9 +228,13 @@ class _Run:
         found = self._all(1, settle_bucket, calls, "groups of persons are counted")
         self._waiting = [[] for _ in range(ahead)]
         for bucket, told in enumerate(found):
-            for to, segments in enumerate(told.waiting):
-                self._waiting[to] += [(bucket, *segment) for segment in segments]
-            job.flow.spending.add(told.spending)
+            self._wait(bucket, told)
+
+    def _wait(self, source: int, told: Any) -> None:
+        """What a task left for the next stage, and what was spent."""
+        for to, segments in enumerate(told.waiting):
+            self._waiting[to] += [(source, *segment) for segment in segments]
+        self._job.flow.spending.add(told.spending)
 
     def write(self) -> list[str]:
         """The parts to come."""
@@ -256,7 +259,7 @@ class _Run:
         passed = time.monotonic() - self._began
         share = (sum(_WEIGHTS[:stage]) + _WEIGHTS[stage] * done / of) / sum(_WEIGHTS)
         rate = f", {self._rows / passed:,.0f} rows a second" if stage == 0 and passed else ""
-        rest = f", about {_duration(passed * (1 / share - 1))} left" if share < 1 else ""
+        rest = f", about {duration(passed * (1 / share - 1))} left" if share < 1 else ""
         self._told(f"{done:,} of {of:,} {what}{rate}{rest}")
 
 
@@ -347,14 +350,6 @@ def _waiting_rows(rows: Rows, digest: Digests, part: int, buckets: int) -> tuple
     for k, own in enumerate(rows.keys or ()):
         columns[f"key:{k}"] = digest.of(own)
     return columns, bucket
-
-
-def _duration(seconds: float) -> str:
-    """In words: 45 s, 12 min, 3.5 h."""
-    for limit, size, unit in ((120.0, 1.0, "s"), (7200.0, 60.0, "min")):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _job(path: str) -> Job:

@@ -12,22 +12,20 @@ from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.sampler import EachBytes
 from optmech.spaces.arguments import kind
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Tiles
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.observables import data_coordinates
-from optmech.spaces.sphere import Border, is_position, sines, turned
+from optmech.spaces.sphere import is_position, sines
 
 STICKY = 0.1
 """By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
-_INWARD = 1e-9
-"""How far towards its middle a point of a border is led, so that rounding leaves it inside."""
 _WIDEST = 90.0
 """Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
 
 
-@kind("Give om.Earth.of(…)", words="mechanism for the whole earth")
+@kind("Give om.devices.Earth.of(…)", words="mechanism for the whole earth")
 @runtime_checkable
 class Anywhere(Protocol):
     """Reports from every position of the earth, by the numbers of cells, which reports have too."""
@@ -65,33 +63,6 @@ class Centres:
         """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
         return self.of.centres_of(reports)[:, axis]
-
-
-def nearest_inside(domain: Domain, points: Floats) -> Floats:
-    """The nearest points of the rectangle that a grid or regions cover, for points outside: on the
-    sphere where data are degrees. Other domains have no outside."""
-    if not isinstance(domain, Tiles):
-        return points
-    west, south, east, north = domain._box
-    box, inside = np.array(domain._box), points
-    if domain.frame:
-        inside = np.column_stack([turned(points[:, 0], west, east), points[:, 1]])
-        out = ((inside < box[:2]) | (inside > box[2:])).any(axis=1)
-        if out.any():
-            inside[out] = Border.around(west, south, east, north).feet(points[out])
-    inside = np.clip(inside, box[:2], box[2:])
-    # what rounding has led beyond the border of regions again comes back
-    lost = nearest_index(domain, inside) < 0
-    inward = inside + _INWARD * ((box[:2] + box[2:]) / 2 - inside)
-    return np.where(lost[:, None], inward, inside)
-
-
-def nearest_index(domain: Domain, inside: Floats) -> Ints:
-    """The indices of what holds points that ``nearest_inside`` gave. A grid around the globe has
-    one meridian at both ends, where longitudes that are turned again would be at the other."""
-    if isinstance(domain, Tiles):
-        return domain._holding(inside)
-    return domain.located(inside)
 
 
 @record
@@ -228,8 +199,7 @@ class Positions:
 
     def at(self, points: Floats, inside: Bools, *, repeats: bool) -> At:
         """Positions (n, k); those outside count as the nearest inside."""
-        secrets = self.labelled()
-        return self.of(nearest_index(secrets, nearest_inside(secrets, points)))
+        return self.of(self.labelled().nearest_index(points))
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ class Reporter:
             return None
         return np.asarray(domain.locate(points))
 
-    def _judged(self, points: Floats, judged: bool = False) -> tuple[Bools, Bools, Bools]:
+    def _judged(self, points: Floats, judged: bool) -> tuple[Bools, Bools, Bools]:
         """Which points are usable, and which of them inside; and those beyond the bounds, which are
         neither. What is to be refused is, unless it was ``judged`` before."""
         usable: Bools = is_position(points, self.geographic)
@@ -237,7 +237,7 @@ class Reporter:
     def _kept(self, usable: Bools, inside: Bools) -> Bools:
         return usable if self.outside in ("nearest", "few") else inside
 
-    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[bytes]] = ()) -> Drawn:
+    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[bytes]]) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
         are not are outside, and cannot be taken to the nearest."""
         secrets = self._positions.labelled()

@@ -158,7 +158,7 @@ class Protected:
 
     Examples
     --------
-    >>> earth = om.Earth.of("1/2")
+    >>> earth = om.devices.Earth.of("1/2")
     >>> fixes = [(16.37, 48.21), (16.38, 48.2), (2.35, 48.86)]
     >>> found = om.protect(earth, fixes, rows_are_people=True)
     >>> found.person.worst.draws, found.person.worst.epsilon

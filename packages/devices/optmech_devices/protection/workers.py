@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from importlib.util import find_spec
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from typing import Any
 
-from optmech.base.machine import cores, installing, single_threaded
+from optmech.base.machine import cores, installing, prepare_worker, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 
@@ -35,7 +32,8 @@ def workers(processes: int | None, address: str | None, tasks: int) -> Iterator[
         yield None
         return
     with single_threaded():
-        pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
+        start = get_context("spawn")
+        pool = ProcessPoolExecutor(count, mp_context=start, initializer=prepare_worker)
         try:
             yield pool
         finally:
@@ -85,16 +83,3 @@ def _cluster(address: str) -> Iterator[Any]:
         ) from error
     with client:
         yield client
-
-
-def _prepare() -> None:
-    """Set up a process of our own: no Ctrl-C, and no life after its parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
-
-
-def _follow(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)

@@ -18,7 +18,6 @@ import pytest
 from conformance import problems
 from optmech_devices.packed.cbor import Tag, decode, typed
 from optmech_devices.packed.sentences import NOT_CHECKED
-from optmech_devices.protection.places import nearest_inside
 from packed import native, readers
 from packed.test_client import CLIENT
 from packed.test_packed_everywhere import resealed
@@ -316,7 +315,7 @@ def test_over_180_degrees_protect_and_packed_files_go_the_short_way(tmp_path: Pa
     wide = om.Grid.geographic(2, 2, (178.0, 10.0, 182.0, 12.0))
     parts = quadrisect(wide, [[-178.5, 11.5], [-178.6, 11.6], [178.5, 10.5]], 7)
     assert (parts.locate([[-178.5, 11.5], [181.5, 11.5]]) == parts.locate([[-538.5, 11.5]])).all()
-    inside = nearest_inside(parts, np.array([[-177.0, 11.5], [177.0, 11.5], [181.0, 11.0]]))
+    inside = parts.nearest(np.array([[-177.0, 11.5], [177.0, 11.5], [181.0, 11.0]]))
     assert inside[:, 0] == pytest.approx([182, 178, 181], abs=1e-7)
     mesh = om.Mesh.grid((178, 10, 180, 11), 60, coordinates="lonlat")
     places = om.Domain.geographic("abcd", [[178, 10], [180, 10], [178, 11], [180, 11]])

@@ -215,26 +215,19 @@ class _Bound:
         for table, gains, harms in near:
             if gains:
                 least = min(table.weight(0, x).lower() for x in (flint.arb(0), r))
-                total += least * self._gain(table, r)[0]
+                total += least * self._cut(table, r, 1)[0]
             if harms:
                 most = max(table.cap.at(k) for k in range(harms[0], harms[1] + 2))
-                total -= self.power * most * self._harm(table, r)[0]
+                total -= self.power * most * self._cut(table, r, -1)[0]
         return (total / self.unit).lower()
 
-    def _gain(self, table: _Table, r: Ball) -> tuple[Ball, Ball]:
-        """P(ρ > r + s - τ), and its derivative by r."""
+    def _cut(self, table: _Table, r: Ball, side: int) -> tuple[Ball, Ball, Ball]:
+        """P(ρ > r + s - τ) on side 1, P(ρ < r - s + τ) on side -1, what ``half`` has beside it, and
+        the derivative by r."""
         s, depth = table.cap.shift, table.depth
-        rest = 2 * s - depth
+        rest = side * (2 * s - depth)
         w = depth / s * (1 + rest / (2 * r))
         turn = -depth * rest / (2 * s * r * r)
-        return half(self.dimension, w)[0], growing(self.dimension, w) * turn
-
-    def _harm(self, table: _Table, r: Ball) -> tuple[Ball, Ball, Ball]:
-        """P(ρ < r - s + τ), what ``half`` has beside it, and the derivative by r."""
-        s, depth = table.cap.shift, table.depth
-        rest = 2 * s - depth
-        w = depth / s * (1 - rest / (2 * r))
-        turn = depth * rest / (2 * s * r * r)
         return *half(self.dimension, w), growing(self.dimension, w) * turn
 
     def _value(self, r: Ball, near: list[_Near], start: Fraction) -> Ball:
@@ -243,9 +236,9 @@ class _Bound:
         for table, gains, harms in near:
             s = table.cap.shift
             if gains:
-                total += table.weight(node, r) * self._gain(table, r)[0]
+                total += table.weight(node, r) * self._cut(table, r, 1)[0]
             if harms:
-                share, mean, _ = self._harm(table, r)
+                share, mean, _ = self._cut(table, r, -1)
                 end = r - s + table.depth
                 lost = table.weight(harms[1], end) * share
                 # E max(0, R² - ρ²)
@@ -264,10 +257,10 @@ class _Bound:
         for table, gains, harms in near:
             s = table.cap.shift
             if gains:
-                share, fall = self._gain(table, r)
+                share, _, fall = self._cut(table, r, 1)
                 total += 2 * r * table.slope(node) * share + table.weight(node, r) * fall
             if harms:
-                share, mean, fall = self._harm(table, r)
+                share, mean, fall = self._cut(table, r, -1)
                 lost = table.weight(harms[1], r - s + table.depth) * fall
                 before, above = table.slope(harms[1]), -2 * r * share + 2 * s * mean
                 lost -= before * above

@@ -21,12 +21,12 @@ from optmech.exact.sampler import Bytes, system_bytes
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import Cells, RealLoss, signed
-from optmech_noise.additive.result import LatticeNoise
+from optmech_noise.additive.result import Divided, LatticeNoise
 
 MOST_CELLS = 50_000
 """Of one sensitivity."""
 MOST_DRAWN = 10**6
-_DEEP = 4096
+DEEP = 4096
 _FARTHEST = 10_000
 
 
@@ -44,39 +44,46 @@ class _Draw:
         return self.cell + Fraction(self.known >> (self.bits - bits), 1 << bits)
 
     def rounded(self, value: Fraction, step: Fraction, bits: int) -> Fraction:
-        """The sum with a value to the nearest multiple of 2^-bits; noise exactly between two is of
-        probability 0."""
-        depth = 32
-        while True:
-            low = self.within(depth)
-            ends = (low, low + Fraction(1, 1 << depth))
-            first, last = (
-                math.floor((value + (end - Fraction(1, 2)) * step) * 2**bits + Fraction(1, 2))
-                for end in ends
-            )
-            if first == last or depth >= _DEEP:
-                return Fraction(first, 1 << bits)
-            depth *= 2
+        """The sum with a value to the nearest multiple of 2^-bits."""
+
+        def ends(depth: int) -> list[tuple[Fraction, Fraction]]:
+            low = self.within(depth) - Fraction(1, 2)
+            return [(low, low + Fraction(1, 1 << depth))]
+
+        return rounded_sum([value], ends, step, bits)[0]
+
+
+def rounded_sum(
+    value: list[Fraction], ends: Callable[[int], list[tuple[Fraction, Fraction]]], step: Fraction,
+    bits: int,
+) -> list[Fraction]:  # fmt: skip
+    """Numbers plus noise that lies between ``ends`` of so many bits, in units of ``step``, each to
+    the nearest multiple of 2^-bits; noise exactly between two is of probability 0."""
+    depth = 32
+    while True:
+        sums = [
+            [math.floor((v + end * step) * 2**bits + Fraction(1, 2)) for end in place]
+            for v, place in zip(value, ends(depth), strict=True)
+        ]
+        if all(low == high for low, high in sums) or depth >= DEEP:
+            return [Fraction(low, 1 << bits) for low, _ in sums]
+        depth *= 2
+
+
+def evaluated(at: Callable[[float], float], places: Any, where: str) -> Any:
+    """A function of a place, or of an array of them; raises ProblemError for what is not finite."""
+    given = finite_array(places, where=where)
+    found = np.vectorize(at, otypes=[np.float64])(given)
+    return found if given.ndim else float(found)
 
 
 @kind("Give what om.noise.real returns", {"str": LOAD}, "noise for a real number")
-class CellNoise(LatticeNoise):
+class CellNoise(Divided, LatticeNoise):
     """Noise Z on the real line with a density that is constant on cells of width ``step`` =
     ``sensitivity`` / ``cells`` around the multiples of it, with the masses of ``law``."""
 
     measure: RealLoss
-    sensitivity: Fraction
-    cells: int
     numbers = "real numbers"
-
-    @property
-    def steps(self) -> int:
-        return self.cells
-
-    @property
-    def step(self) -> Fraction:
-        """The width of a cell."""
-        return self.sensitivity / self.cells
 
     @cached_property
     def costs(self) -> Cells:
@@ -114,7 +121,6 @@ class CellNoise(LatticeNoise):
     def density(self, x: Any) -> Any:
         """The density at a place, or at an array of them, to the nearest float; a place between two
         cells counts for that above. Raises ProblemError for what is not finite."""
-        given = finite_array(x, where="x")
         step = self.step
         most = self.law.n + _FARTHEST * len(self.law.tails)
 
@@ -122,8 +128,7 @@ class CellNoise(LatticeNoise):
             k = math.floor(Fraction(place) / step + Fraction(1, 2))
             return float(self.law.at(k) / step) if abs(k) <= most else 0.0
 
-        found = np.vectorize(at, otypes=[np.float64])(given)
-        return found if given.ndim else float(found)
+        return evaluated(at, x, "x")
 
     def sample(
         self, size: int | None = None, *, bits: int = 64, seed: int | None = None
@@ -136,7 +141,7 @@ class CellNoise(LatticeNoise):
         the operating system's entropy; a seed makes draws reproducible and unfit for release.
         Raises ProblemError for a size or bits that are none.
         """
-        fine = whole(bits, "bits", 0, _DEEP)
+        fine = whole(bits, "bits", 0, DEEP)
         middle = Fraction(1, 2 << fine) - Fraction(1, 2)
         return self._each(size, seed, lambda draw: (draw.within(fine) + middle) * self.step)
 

@@ -23,11 +23,11 @@ from optmech_noise.additive.cells import CellNoise
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import RealLoss, rational
-from optmech_noise.additive.result import CertifiedNoise, LatticeNoise
+from optmech_noise.additive.result import ApproximatelyPrivate, CertifiedNoise, LatticeNoise
 
 
 @record
-class ApproximateNoise(LatticeNoise):
+class ApproximateNoise(ApproximatelyPrivate, LatticeNoise):
     """Noise with a law on the integers that promises (ε, δ) for shifts up to ``sensitivity``, alone
     or of several releases together, and multipliers that bound the loss of all noise that does."""
 
@@ -47,8 +47,7 @@ class ApproximateNoise(LatticeNoise):
     def promise(self) -> str:
         """The promise in words."""
         together = f" of {self.releases:,} releases together, each" if self.releases > 1 else ""
-        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}){together}"
-        return f"{stated} at sensitivity {float(self.sensitivity):.9g}"
+        return f"{self.pair}{together} at sensitivity {float(self.sensitivity):.9g}"
 
     @property
     def compared(self) -> str:
@@ -110,12 +109,7 @@ class ApproximateNoise(LatticeNoise):
 
     @property
     def stated(self) -> dict[str, object]:
-        return {
-            "epsilon": self.epsilon.text,
-            "delta": self.delta.text,
-            "sensitivity": self.sensitivity,
-            "releases": self.releases,
-        }
+        return super().stated | {"releases": self.releases}
 
 
 @kind(

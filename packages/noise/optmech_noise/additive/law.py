@@ -36,10 +36,46 @@ def _listed(given: object) -> tuple[int, ...]:
     return tuple(given)
 
 
-class Tailed(Shown):
-    """What laws in finitely many whole numbers share: the ratio of their tails, and draws."""
+class Drawn(Shown):
+    """What laws in finitely many whole numbers share: draws."""
 
     bits: int
+
+    @property
+    @abstractmethod
+    def shares(self) -> Sequence[int]:
+        """How likely the parts are that draws begin with, over 2^bits."""
+
+    @cached_property
+    def _table(self) -> Table:
+        return Table.of([list(self.shares)])
+
+    def _begun(self, count: int, seed: int | None) -> tuple[Ints, Bytes]:
+        """The parts of ``count`` draws, and the bytes for what remains of them."""
+        source = system_bytes if seed is None else seeded_bytes(seed)
+        return draw(self._table, 0, count, source), source
+
+
+class Ended(Drawn):
+    """A law that is its shares. Raises ProblemError where these are no probabilities of sum one."""
+
+    tails = ()
+
+    def __post_init__(self) -> None:
+        shares = self.shares
+        sound = 0 < self.bits <= MOST_BITS and 0 < len(shares) <= MOST_ENTRIES
+        if not sound or min(shares) < 0 or sum(shares) != 1 << self.bits:
+            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+
+    @property
+    def count(self) -> int:
+        """How many numbers make it up."""
+        return len(self.shares)
+
+
+class Tailed(Drawn):
+    """A law with tails, and the ratio in which they fall."""
+
     tails: tuple[int, ...]
     ratio: int
     ratio_bits: int
@@ -64,20 +100,6 @@ class Tailed(Shown):
         block, c = divmod(k, len(self.tails))
         share = (1 - self.r) ** dimensions * self.r**block
         return Fraction(self.tails[c], 1 << self.bits) * share
-
-    @property
-    @abstractmethod
-    def shares(self) -> Sequence[int]:
-        """How likely the parts are that draws begin with."""
-
-    @cached_property
-    def _table(self) -> Table:
-        return Table.of([self.shares])
-
-    def _begun(self, count: int, seed: int | None) -> tuple[Ints, Bytes]:
-        """The parts of ``count`` draws, and the bytes for what remains of them."""
-        source = system_bytes if seed is None else seeded_bytes(seed)
-        return draw(self._table, 0, count, source), source
 
     def _periods(self, source: Bytes) -> int:
         """A geometric number: how many numbers in a row are below the ratio."""

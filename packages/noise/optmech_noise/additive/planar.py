@@ -28,7 +28,7 @@ from optmech_noise.additive.planar_law import (
     shifts_within,
     wedge,
 )
-from optmech_noise.additive.result import MOST_DRAWS, ProvedNoise
+from optmech_noise.additive.result import MOST_DRAWS, ApproximatelyPrivate
 
 MOST_FAR = 10**6
 
@@ -60,7 +60,7 @@ class PlanarMultipliers(Multipliers):
 
 
 @record
-class PlanarNoise(ProvedNoise):
+class PlanarNoise(ApproximatelyPrivate):
     """The result of ``om.noise.for_pairs``: noise Z on pairs of whole numbers, to be added to
     one that a person changes by at most ``sensitivity`` in the norm ``norm``.
 
@@ -91,9 +91,8 @@ class PlanarNoise(ProvedNoise):
     @property
     def promise(self) -> str:
         """The promise in words."""
-        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
         name = NORMS[self.norm]
-        return f"{stated} for pairs that change by at most {self.sensitivity} in {name}"
+        return f"{self.pair} for pairs that change by at most {self.sensitivity} in {name}"
 
     @cached_property
     def exact_loss(self) -> Fraction:
@@ -222,9 +221,4 @@ class PlanarNoise(ProvedNoise):
 
     @property
     def stated(self) -> dict[str, object]:
-        return {
-            "epsilon": self.epsilon.text,
-            "delta": self.delta.text,
-            "sensitivity": self.sensitivity,
-            "norm": self.norm,
-        }
+        return super().stated | {"norm": self.norm}

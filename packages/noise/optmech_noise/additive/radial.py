@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,27 +17,25 @@ from typing import Any
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats
 from optmech.base.read_only import record
-from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.exact.ratios.hockey_stick import Pair, logarithm
-from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
+from optmech.exact.sampler import Bytes
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.bound import BITS
 from optmech_noise.additive.caps import Caps, caps_bound
-from optmech_noise.additive.cells import MOST_DRAWN
-from optmech_noise.additive.law import MOST_BITS, MOST_ENTRIES
+from optmech_noise.additive.cells import MOST_DRAWN, evaluated, rounded_sum
+from optmech_noise.additive.law import Ended
 from optmech_noise.additive.real_loss import signed
-from optmech_noise.additive.result import ProvedNoise
+from optmech_noise.additive.result import ApproximatelyPrivate, Divided
 from optmech_noise.additive.spheres import PRECISION, below, common
 
 DEGREES = {"absolute": 1, "square": 2}
 MOST_BALLS = 4000
-_DEEP = 4096
 _FINE = 192
 _LEAST_MEET = 1e-14
 _PAIR_ERROR = 1e-11
@@ -45,7 +43,7 @@ _PAIR_ERROR = 1e-11
 
 
 @record
-class RadialLaw(Shown):
+class RadialLaw(Ended):
     """An even distribution on a ball around 0 of radius k = 1, 2, …, with probability
     ``balls[k - 1]`` / 2^bits. Raises ProblemError where these are no probabilities of sum one.
 
@@ -62,21 +60,14 @@ class RadialLaw(Shown):
 
     bits: int
     balls: tuple[int, ...]
-    tails = ()
 
-    def __post_init__(self) -> None:
-        sound = 0 < self.bits <= MOST_BITS and 0 < len(self.balls) <= MOST_ENTRIES
-        if not sound or min(self.balls) < 0 or sum(self.balls) != 1 << self.bits:
-            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+    @property
+    def shares(self) -> Sequence[int]:
+        return self.balls
 
     @property
     def n(self) -> int:
         """How far from 0 it reaches."""
-        return len(self.balls)
-
-    @property
-    def count(self) -> int:
-        """How many numbers make it up."""
         return len(self.balls)
 
     def mean(self, dimension: int, degree: int) -> Fraction:
@@ -130,10 +121,6 @@ class RadialLaw(Shown):
             part = below(shared) / (b << (self.bits + _FINE))
         return max(Fraction(0), 1 - part)
 
-    @cached_property
-    def _table(self) -> Table:
-        return Table.of([list(self.balls)])
-
     def begun(self, count: int, seed: int | None) -> tuple[list[int], Bytes]:
         """The balls of ``count`` draws, and the bytes for what remains of them.
 
@@ -142,8 +129,8 @@ class RadialLaw(Shown):
         >>> om.noise.RadialLaw(1, (1, 1)).begun(3, seed=1)[0]
         [2, 2, 2]
         """
-        source = system_bytes if seed is None else seeded_bytes(seed)
-        return [k + 1 for k in draw(self._table, 0, count, source).tolist()], source
+        inner, source = self._begun(count, seed)
+        return [k + 1 for k in inner.tolist()], source
 
 
 def radial_pair(law: RadialLaw, dimension: int, apart: int) -> Pair:
@@ -215,20 +202,12 @@ class _Point:
 
     def rounded(self, value: list[Fraction], step: Fraction, bits: int) -> list[Fraction]:
         """The sum with a point, every coordinate to the nearest multiple of 2^-bits."""
-        depth = 32
-        while True:
-            ends = [
-                [math.floor((v + end * step) * 2**bits + Fraction(1, 2)) for end in place]
-                for v, place in zip(value, self.within(depth), strict=True)
-            ]
-            if all(a == b for a, b in ends) or depth >= _DEEP:
-                return [Fraction(a, 1 << bits) for a, _ in ends]
-            depth *= 2
+        return rounded_sum(value, self.within, step, bits)
 
 
 @kind("Give what om.noise.radial returns", {"str": LOAD}, "noise for points")
 @record
-class RadialNoise(ProvedNoise):
+class RadialNoise(ApproximatelyPrivate, Divided):
     """The result of ``om.noise.radial``: noise Z for points of the plane or of space, to be added
     to one that a person moves by at most ``sensitivity`` in the Euclidean norm.
 
@@ -265,15 +244,6 @@ class RadialNoise(ProvedNoise):
         return "points of the plane" if self.dimension == 2 else "points of space"
 
     @property
-    def steps(self) -> int:
-        return self.cells
-
-    @property
-    def step(self) -> Fraction:
-        """The width of a ring."""
-        return self.sensitivity / self.cells
-
-    @property
     def degree(self) -> int:
         """The power of ‖noise‖₂ that costs."""
         return DEGREES[self.measure]
@@ -289,8 +259,7 @@ class RadialNoise(ProvedNoise):
     @property
     def promise(self) -> str:
         """The promise in words."""
-        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
-        return f"{stated} for {self.numbers} that move by at most {float(self.sensitivity):.9g}"
+        return f"{self.pair} for {self.numbers} that move by at most {float(self.sensitivity):.9g}"
 
     @cached_property
     def exact_loss(self) -> Fraction:
@@ -342,14 +311,12 @@ class RadialNoise(ProvedNoise):
     def density(self, radius: Any) -> Any:
         """The density at a distance of 0, or at an array of them, nearly; raises ProblemError for
         what is not finite."""
-        given = finite_array(radius, where="radius")
         unit = float(self.step) ** self.dimension * (math.pi if self.dimension == 2 else 4.18879020)
 
         def at(place: float) -> float:
             return self.law.density(self.dimension, abs(place) / float(self.step)) / unit
 
-        found = np.vectorize(at, otypes=[np.float64])(given)
-        return found if given.ndim else float(found)
+        return evaluated(at, radius, "radius")
 
     def drawn(self, count: int, seed: int | None) -> Floats:
         return np.asarray(self.sample(count, seed=seed))
@@ -391,9 +358,5 @@ class RadialNoise(ProvedNoise):
 
     @property
     def stated(self) -> dict[str, object]:
-        return {
-            "epsilon": self.epsilon.text,
-            "delta": self.delta.text,
-            "sensitivity": float(self.sensitivity),
-            "dimension": self.dimension,
-        }
+        own = {"sensitivity": float(self.sensitivity), "dimension": self.dimension}
+        return super().stated | own

@@ -336,7 +336,7 @@ def require_corners(made: Corners) -> None:
     require_rising(made[-2][1], made[-1][1])
 
 
-def require_convex(made: Corners, most: tuple[Fraction, Fraction] | None = None) -> None:
+def require_convex(made: Corners, most: tuple[Fraction, Fraction] | None) -> None:
     """Raise ProblemError for corners that are not points of a convex function, few, or go on less
     steeply than they end."""
     require_corners(made)

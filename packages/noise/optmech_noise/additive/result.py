@@ -168,6 +168,41 @@ class ProvedNoise(ProvedLoss):
         }
 
 
+class ApproximatelyPrivate(ProvedNoise):
+    """Noise that promises (ε, δ)."""
+
+    delta: Exact
+
+    @property
+    def pair(self) -> str:
+        """ε and δ in words."""
+        return f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
+
+    @property
+    def stated(self) -> dict[str, object]:
+        return {
+            "epsilon": self.epsilon.text,
+            "delta": self.delta.text,
+            "sensitivity": self.sensitivity,
+        }
+
+
+class Divided(ProvedNoise):
+    """Noise on cells or rings, of which so many make up the sensitivity."""
+
+    sensitivity: Fraction
+    cells: int
+
+    @property
+    def steps(self) -> int:
+        return self.cells
+
+    @property
+    def step(self) -> Fraction:
+        """The width of a cell, or of a ring."""
+        return self.sensitivity / self.cells
+
+
 class LatticeNoise(ProvedNoise):
     """Noise with a law on the integers, or on the cells of a lattice."""
 
@@ -212,27 +247,14 @@ class LatticeNoise(ProvedNoise):
         return self.steps
 
 
-@kind("Give what om.noise.optimal returns", {"str": LOAD}, "noise for a number")
-class CertifiedNoise(LatticeNoise):
-    """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
-    the integers that keeps the same promise, of any support."""
+class WholeNoise(LatticeNoise):
+    """Noise on the integers."""
 
-    measure: NoiseLoss
     sensitivity: int
 
     @property
     def costs(self) -> Cells:
         return Cells(self.measure.minorant, self.measure, Fraction(1), Fraction(0))
-
-    @property
-    def edge(self) -> str:
-        """Where the window of the law ends, in words."""
-        return f"±{self.law.n}"
-
-    @property
-    def within(self) -> str:
-        """What the window of the law is, in words."""
-        return f"for |k| <= {self.law.n}"
 
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
@@ -250,6 +272,24 @@ class CertifiedNoise(LatticeNoise):
         count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
         drawn = self.law.sample(count, seed)
         return int(drawn[0]) if size is None else drawn
+
+
+@kind("Give what om.noise.optimal returns", {"str": LOAD}, "noise for a number")
+class CertifiedNoise(WholeNoise):
+    """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
+    the integers that keeps the same promise, of any support."""
+
+    measure: NoiseLoss
+
+    @property
+    def edge(self) -> str:
+        """Where the window of the law ends, in words."""
+        return f"±{self.law.n}"
+
+    @property
+    def within(self) -> str:
+        """What the window of the law is, in words."""
+        return f"for |k| <= {self.law.n}"
 
     def quantile(self, level: Number = 0.95) -> int:
         """The least k with P(|Z| <= k) >= ``level``, decided exactly; raises ProblemError for a

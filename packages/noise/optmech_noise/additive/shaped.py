@@ -13,16 +13,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from optmech.base.arrays import Ints
 from optmech.base.read_only import record
-from optmech.exact.arguments import whole
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.spaces.arguments import LOAD, kind
 from optmech_noise.additive.bound import BITS
 from optmech_noise.additive.cells import CellNoise
 from optmech_noise.additive.real_loss import RealLoss
-from optmech_noise.additive.result import MOST_DRAWS, LatticeNoise
+from optmech_noise.additive.result import LatticeNoise, WholeNoise
 from optmech_noise.additive.shaped_law import (
     Curve,
     Parts,
@@ -112,6 +110,13 @@ class CurveNoise(LatticeNoise):
         )
         return float(max(self.spent)), f"δ is {listed}"
 
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """E c(Z), exactly."""
+        places = enumerate(self.law.masses, self.law.low)
+        total = sum((self.majorant(k) * v for k, v in places), Fraction(0))
+        return self.means.unit * total / (1 << int(self.law.bits))
+
     def _proved(self, found: Parts) -> Fraction:
         low = self.minorant
         return shaped_bound(low, self.curve, self.bounding, self.support, found)
@@ -124,7 +129,7 @@ class CurveNoise(LatticeNoise):
 
 @kind("Give what om.noise.optimal(curve=…) or (…, support=…) returns", {"str": LOAD})
 @record
-class ShapedNoise(CurveNoise):
+class ShapedNoise(CurveNoise, WholeNoise):
     """The result of ``om.noise.optimal`` with a ``curve`` or a ``support``, or a loss with two
     sides: noise on the integers with a proof, as ``NoiseDesign`` is.
 
@@ -143,45 +148,13 @@ class ShapedNoise(CurveNoise):
     (True, (3,))
     """
 
-    law: ShapedLaw
+    law: ShapedLaw  # type: ignore[assignment]
     measure: SidedLoss
     curve: Curve
     sensitivity: int
     support: Support = (None, None)
     multipliers: Parts | None = None
     seconds: float = 0.0
-
-    @property
-    def minorant(self) -> Any:
-        """The least that the loss may be."""
-        return SidedLoss(self.measure.below.minorant, self.measure.above.minorant)
-
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        law = self.law
-        places = enumerate(law.masses, law.low)
-        return sum((self.measure(k) * v for k, v in places), Fraction(0)) / (1 << law.bits)
-
-    def _bound(self) -> Fraction:
-        return Fraction(0) if self.multipliers is None else self._proved(self.multipliers)
-
-    @property
-    def costs(self) -> Any:
-        """Not of noise that has two sides."""
-        raise NotImplementedError
-
-    def pmf(self, k: int) -> Fraction:
-        """P(Z = k), exactly; raises ProblemError unless k is a whole number."""
-        return self.law.at(whole(k, "k", None))
-
-    def sample(self, size: int | None = None, *, seed: int | None = None) -> int | Ints:
-        """One draw of the noise, or ``size`` of them, with exactly the probabilities of ``pmf``,
-        from the operating system's entropy; a seed makes draws reproducible and unfit for release.
-        Raises ProblemError for a size that is none."""
-        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
-        drawn = self.law.sample(count, seed)
-        return int(drawn[0]) if size is None else drawn
 
 
 @kind("Give what om.noise.real(curve=…) returns", {"str": LOAD}, "real noise for a curve")
@@ -206,14 +179,6 @@ class ShapedRealNoise(CurveNoise, CellNoise):
     cells: int = 16
     multipliers: Parts | None = None
     seconds: float = 0.0
-
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        law = self.law
-        places = enumerate(law.masses, law.low)
-        total = sum((self.majorant(k) * v for k, v in places), Fraction(0))
-        return self.means.unit * total / (1 << law.bits)
 
     @property
     def shown(self) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
-from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
 from optmech_noise.additive.bound import BITS
-from optmech_noise.additive.law import MOST_BITS, MOST_ENTRIES
+from optmech_noise.additive.law import Ended
 from optmech_noise.additive.loss import NoiseLoss
 
 Curve = tuple[tuple[Exact, Exact], ...]
@@ -27,7 +25,7 @@ Support = tuple[int | None, int | None]
 
 
 @record
-class ShapedLaw(Shown):
+class ShapedLaw(Ended):
     """z(``low`` + i) = ``masses[i]`` / 2^bits, and nothing elsewhere. Raises ProblemError where
     these are no probabilities that sum to one.
 
@@ -38,6 +36,8 @@ class ShapedLaw(Shown):
     1/2 -1 1 1 3 True
     >>> print(law.excess(1, law.at(0) * 2))  # Σ max(0, z(k) - z(k + 1))
     1/2
+    >>> print(law.shares)
+    (1, 2, 1)
     >>> near, far, bits = law.pairs(1)
     >>> len(near), far, bits, law.sample(3, seed=1).shape
     (5, [], 2, (3,))
@@ -47,14 +47,12 @@ class ShapedLaw(Shown):
     low: int
     masses: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        sound = 0 < self.bits <= MOST_BITS and 0 < len(self.masses) <= MOST_ENTRIES
-        if not sound or min(self.masses) < 0 or sum(self.masses) != 1 << self.bits:
-            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
-
-    tails = ()
     r = Fraction(0)
     falls = False
+
+    @property
+    def shares(self) -> Sequence[int]:
+        return self.masses
 
     def pairs(self, shift: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
         """z(i) and z(i + ``shift``) as whole numbers over a power of two, of all places i, and its
@@ -73,11 +71,6 @@ class ShapedLaw(Shown):
     def n(self) -> int:
         """How far from 0 it reaches."""
         return max(abs(self.low), abs(self.high))
-
-    @property
-    def count(self) -> int:
-        """How many numbers make it up."""
-        return len(self.masses)
 
     @property
     def is_even(self) -> bool:
@@ -108,14 +101,9 @@ class ShapedLaw(Shown):
         total = sum(d for p, q in zip(self.masses, there, strict=False) if (d := b * p - a * q) > 0)
         return Fraction(total, b << self.bits)
 
-    @cached_property
-    def _table(self) -> Table:
-        return Table.of([list(self.masses)])
-
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` draws with exactly these probabilities."""
-        source = system_bytes if seed is None else seeded_bytes(seed)
-        return np.asarray(draw(self._table, 0, count, source) + self.low)
+        return np.asarray(self._begun(count, seed)[0] + self.low)
 
 
 @record
@@ -139,6 +127,11 @@ class SidedLoss(Shown):
 
     def __call__(self, k: int) -> Fraction:
         return self.above(k) if k >= 0 else self.below(-k)
+
+    @property
+    def minorant(self) -> SidedLoss:
+        """The least that it may be."""
+        return SidedLoss(self.below.minorant, self.above.minorant)
 
     @property
     def last(self) -> int:

@@ -32,6 +32,9 @@ def _times(values: Iterable[int] | int) -> tuple[int, ...]:
     return _integers(values, least=0)
 
 
+Times = Converted[Iterable[int] | int, tuple[int, ...]]
+
+
 def _require_time(constraint: About) -> None:
     if not constraint.lags and not constraint.times:
         raise ProblemError("no time is named", where="lags", remedy="Give lags=(1,) or times=(0,)")
@@ -74,12 +77,10 @@ class ConditionalPrivacy(Shown):
     """
 
     epsilon: Converted[Number, Exact] = converted(fields.number)
-    lags: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_lags, default=())
-    times: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_times, default=())
+    lags: Times = converted(_lags, default=())
+    times: Times = converted(_times, default=())
     _: KW_ONLY
-    distance: Converted[DistanceLike | None, Distance | None] = converted(
-        fields.distance, default=None
-    )
+    distance: fields.AnyDistance = converted(fields.distance, default=None)
     radius: float | None = checked(fields.limit, default=None)
     delta: Converted[Number, Exact] = converted(fields.delta, default=fields.ZERO)
 
@@ -149,9 +150,9 @@ class ConditionalDistortion(Shown):
 
     minimum: Converted[Number, Exact] = converted(fields.number)
     distance: Converted[DistanceLike, Distance] = converted(fields.distance)
-    lags: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_lags, default=())
+    lags: Times = converted(_lags, default=())
     _: KW_ONLY
-    times: Converted[Iterable[int] | int, tuple[int, ...]] = converted(_times, default=())
+    times: Times = converted(_times, default=())
 
     def __post_init__(self) -> None:
         super().__post_init__()

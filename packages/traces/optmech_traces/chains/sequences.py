@@ -210,7 +210,7 @@ def _seconds(text: str, where: str) -> float:
 
 
 def transition_counts(
-    sequences: Sequence[ArrayLike], cells: int, classes: Sequence[ArrayLike] | None = None
+    sequences: Sequence[ArrayLike], cells: int, classes: Sequence[ArrayLike] | None
 ) -> tuple[Floats, Floats]:
     """Visits to each cell, shape (n,), and steps from x to y by class of the departure, shape
     (classes, n, n). An entry of -1 is no visit, and steps to and from it do not count. Raises

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
-from optmech.files.gallery import find_problem, gallery_names
+from optmech.files.gallery import find_problem
 from optmech.files.validate import checked, closest, look_for_kinds, require_keys, require_kind
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
@@ -31,11 +31,6 @@ class TraceFile:
     path: Path
     inputs: tuple[Path, ...] = ()
     """The file itself and those that it names: what no output may replace."""
-
-
-def trace_names() -> list[str]:
-    """Names of the trace files of the gallery."""
-    return gallery_names("trace")
 
 
 def schema_model() -> Any:
