@@ -65,8 +65,10 @@ def _nearest(ends: Ints, factor: Floats) -> Ints:
     least = np.sort(logs)[most]
     for nearer in (logs < least * (1 - _SAME), logs <= least * (1 + _SAME)):
         if 0 < nearer.sum() <= 2 * most:
-            return ends[nearer]
-    return ends[np.argsort(logs, kind="stable")[:most]]
+            break
+    else:
+        nearer = np.argsort(logs, kind="stable")[:most]
+    return np.asarray(ends[nearer])
 
 
 def cone(factor: Floats, prior: Floats) -> Divided:
