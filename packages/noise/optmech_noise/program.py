@@ -307,6 +307,10 @@ _ITERATIONS = 5
 circles."""
 
 
+class NoneThereError(SolverError):
+    """A program has no solution, as HiGHS says."""
+
+
 def run_program(
     cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float, first: str = ""
 ) -> tuple[Floats, Floats]:
@@ -335,4 +339,6 @@ def run_program(
     if usable and not late:
         # not optimal to the tolerances: what it proves is seen afterwards
         return x, duals
-    raise SolverError(f"HiGHS found no noise: {status}", where="noise", remedy="Relax δ or ε")
+    known = found in (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)
+    kind = NoneThereError if known else SolverError
+    raise kind(f"HiGHS found no noise: {status}", where="noise", remedy="Relax δ or ε")

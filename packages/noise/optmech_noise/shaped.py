@@ -17,7 +17,7 @@ from optmech.certificate.objective import relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
 from optmech_noise.additive.shaped import CurveNoise
 from optmech_noise.additive.shaped_law import Curve, Part, Parts, ShapedLaw
-from optmech_noise.program import Program
+from optmech_noise.program import NoneThereError, Program
 from optmech_noise.search import truncated_end
 from optmech_noise.session import Note
 
@@ -161,15 +161,19 @@ def best_shaped(stated: CurveNoise, costs: Any, gap: float, note: Note) -> Any:
     law = proof = None
     for _ in range(_WIDER):
         shape = _shape(stated, costs, wide)
-        law, proof = _searched(made, shape, law, proof, note)
+        law, proof, failed = _searched(made, shape, law, proof, note)
         found = relative_gap(_float(law), _bound(proof))
         note(f"places from {shape.low} to {shape.high}: gap {found:.2g}")
         if found <= gap or min(shape.open) == max(shape.open) == 0 or 2 * wide > _MOST:
             break
         wide *= 2
-    if law is None:
+    if law is None and isinstance(failed, NoneThereError) and not any(shape.open):
         raise InfeasibleError(
             "no noise within this range keeps it", where="support", remedy="Allow a wider range"
+        )
+    if law is None:
+        raise failed or SolverError(
+            "no noise that was found keeps it", where="noise", remedy="Relax δ or ε"
         )
     parts = None if proof is None else proof.multipliers
     seconds = time.perf_counter() - started
@@ -225,16 +229,18 @@ def _shape(stated: CurveNoise, costs: Any, wide: int) -> Shape:
     return Shape(start, end, opened, even, costs, curve, steps, scales)
 
 
-def _searched(made: Any, shape: Shape, law: Any, proof: Any, note: Note) -> tuple[Any, Any]:
-    """A better law and a better bound, where the window has them."""
+def _searched(
+    made: Any, shape: Shape, law: Any, proof: Any, note: Note
+) -> tuple[Any, Any, SolverError | None]:
+    """A better law and a better bound, where the window has them; and why no program was solved."""
     steps = shape.reach
     shifts = _signed({1, 2, steps - 1, steps} & set(range(1, steps + 1)), shape.even)
     share = 0
     for _ in range(_ROUNDS):
         try:
             solved = Shaped(shape, shifts, _SHARES[share])
-        except SolverError:
-            return law, proof
+        except SolverError as failed:
+            return law, proof, failed
         try:
             tried = replace(made, multipliers=solved.parts(_PROOF_BITS))
             if proof is None or tried.exact_bound > proof.exact_bound:
@@ -249,11 +255,11 @@ def _searched(made: Any, shape: Shape, law: Any, proof: Any, note: Note) -> tupl
         tried = replace(made, law=_law(solved.z, shape.low, shape.even))
         if tried.is_private:
             better = law is None or tried.exact_loss < law.exact_loss
-            return tried if better else law, proof
+            return tried if better else law, proof, None
         share += 1
         if share == len(_SHARES):
             break
-    return law, proof
+    return law, proof, None
 
 
 def _signed(shifts: Iterable[int], even: bool) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judged import refused_alike, verdicts
+from optmech_noise import shaped
 from scipy.optimize import linprog
 from scipy.stats import norm
 
@@ -177,6 +179,22 @@ def test_altered_files_are_judged_alike(made: dict[str, Any], tmp_path: Path) ->
 def test_what_is_refused_says_where(given: dict[str, Any], where: str) -> None:
     with pytest.raises(om.ProblemError, match=where):
         om.noise.optimal(**given)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: om.noise.optimal(1, 0.01, support=(0, 40)),
+        lambda: om.noise.optimal(1, 0.01, support=(0, None)),
+        lambda: om.noise.real(curve=[(0, 0.05), (1, 0.01)], cells=3),
+    ],
+)
+def test_a_solver_that_is_stopped_does_not_say_that_there_is_no_noise(
+    call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shaped, "_LIMIT", 1e-9)
+    with pytest.raises(om.SolverError, match="Time limit"):
+        call()
 
 
 def test_no_noise_in_too_small_a_range() -> None:
