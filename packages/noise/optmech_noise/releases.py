@@ -162,7 +162,7 @@ _ROOM = 1e-5
 """The share of δ that the proof in whole numbers may lack."""
 _MOST_STEPS = 8
 """Sensitivities for which a bound of several releases is looked for."""
-_MOST_HALVED, _NARROW, _CURVE_GAP = 6, 0.02, 3e-3
+_MOST_HALVED, _NARROW, _CURVE_GAP = 10, 0.005, 3e-3
 _COARSEST = 5
 _LATTICES = 4
 _TAIL = 60.0

@@ -20,7 +20,10 @@ from optmech.base.bisection import bisected
 
 MOST_WITH_MIRROR, MOST_WITH_DISTANCE = 60, 12
 """Releases: what is listed grows with their square, with their cube."""
-_SLOPES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.15, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
+_SLOPES = (
+    0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.45, 1.6, 1.8, 2.0, 2.25,
+    2.5, 3.0, 4.0, 5.0, 7.0,
+)  # fmt: skip
 """Of tangents, in parts of ε over the releases."""
 _SAFE = 1e-7
 """By how much δ may be off in floats, relatively."""
@@ -44,13 +47,24 @@ class Repeated:
             return []
         most = self._largest(places, apart)
         # with an event of a smaller probability no more is allowed than at the place above
-        q = places[:-1]
+        low = places[:-1]
         # an event that is likelier and its mirror image have nothing in common
-        p = np.minimum(most[1:], 1 - q)
+        p = np.minimum(most[1:], 1 - low)
+        # nor more, as tests have a concave curve, than on the line from 0 through the place below
+        share = p * low / np.maximum(most[:-1], _TINY)
+        q = np.maximum(low, np.minimum(places[1:], share))
+        ends = np.minimum(most[:-1], p)
         rates = sorted(
             {*(self.rate / self.count * s for s in _SLOPES if s <= self.count), self.rate}
         )
-        found = [(r, float((p - math.exp(r) * q).max()) * (1 + _SAFE)) for r in rates]
+        found = [
+            (
+                r,
+                float(np.maximum(p - math.exp(r) * q, ends - math.exp(r) * low).max())
+                * (1 + _SAFE),
+            )
+            for r in rates
+        ]
         return [(r, min(1.0, part)) for r, part in found if part > 0]
 
     @cached_property
@@ -63,8 +77,8 @@ class Repeated:
     @property
     def _places(self) -> Floats:
         few = self.count <= MOST_WITH_MIRROR
-        wide = np.linspace(0.05, 0.5, 120 if few else 800)[1:]
-        return np.concatenate([[0.0], np.geomspace(1e-9, 0.05, 240 if few else 3000), wide])
+        wide = np.linspace(0.05, 0.5, 300 if few else 800)[1:]
+        return np.concatenate([[0.0], np.geomspace(1e-9, 0.05, 600 if few else 3000), wide])
 
     def _largest(self, q: Floats, apart: float) -> Floats:
         """The largest probability under one law of an event of probability q under the other."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optmech_noise.repeated import Repeated
 from scipy.stats import norm
 
 import optmech as om
@@ -133,3 +134,30 @@ def test_several_releases_are_bounded_by_what_each_keeps() -> None:
     for rate, part in pairs:
         assert np.maximum(z - math.exp(rate) * np.roll(z, 1), 0).sum() <= part
     assert om.noise.optimal(1, 0.01).loss < good.lower_bound <= good.loss
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_what_several_releases_allow_holds_for_laws_that_just_keep_it(seed: int) -> None:
+    """δ of all releases from all outcomes; whatever total
+    variation below its own a law is looked at for."""
+    rng = np.random.default_rng(seed)
+    count, reach = int(rng.integers(2, 5)), int(rng.integers(1, 5))
+    steep, power = rng.uniform(0.1, 2), rng.choice([1.0, 1.0, 1.6])
+    half = np.exp(-((steep * np.arange(reach + 1)) ** power)) * rng.choice([1, rng.random()])
+    half[-1] *= rng.random()
+    z = np.concatenate([half[:0:-1], half])
+    z /= z.sum()
+    one, other = np.append(z, 0), np.append(0, z)
+    rate = float(rng.uniform(0.02, 0.8) * count)
+    all_one, all_other = np.ones(1), np.ones(1)
+    for _ in range(count):
+        all_one, all_other = np.outer(all_one, one).ravel(), np.outer(all_other, other).ravel()
+    delta = float(np.maximum(all_one - math.exp(rate) * all_other, 0).sum()) * (1 + 1e-9)
+    apart = float(np.maximum(one - other, 0).sum())
+    kept = Repeated(rate, delta, count)
+    for least in (0.0, 0.6 * apart, apart * (1 - 1e-9)):
+        pairs = kept.pairs(least)
+        assert pairs
+        for epsilon, part in pairs:
+            own = float(np.maximum(one - math.exp(epsilon) * other, 0).sum())
+            assert own <= part * (1 + 1e-9)
