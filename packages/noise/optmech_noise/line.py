@@ -304,18 +304,21 @@ class LineSearch(ShiftSearch[RealNoise]):
         self.gap, self.deep = wanted, self._gap() < _HELPED * before
         return True
 
-    def on_few_cells(self) -> RealNoise:
+    def on_few_cells(self) -> RealNoise | None:
         """The best noise of all shifts on so few cells, where its steps fall between two cells
-        nearly: there noise that falls loses the least."""
-        losses, cells = dict[int, Fraction](), self.sensitivity
+        nearly: there noise that falls loses the least. None where a search fails."""
+        losses: dict[int, Fraction] = {}
         for cells in range(_MOST_SMALL // 2, 3 * _MOST_SMALL // 4 + 1):
             search = LineSearch(self._with(cells=cells), self.gap, self.note)
             with self._stopping():
                 search._falling()
             if search.law is not None:
                 losses[cells] = search.law.exact_loss
-        few = min(losses, key=losses.__getitem__, default=cells)
-        return LineSearch(self._with(cells=few), self.gap, self.note).best()
+        with self._stopping():
+            if losses:
+                few = min(losses, key=losses.__getitem__)
+                return LineSearch(self._with(cells=few), self.gap, self.note).best()
+        return None
 
     def _staircase(self, degree: int) -> None:
         """The staircase, on cells between two of which its step lies nearly."""

@@ -57,14 +57,9 @@ class Repeated:
         rates = sorted(
             {*(self.rate / self.count * s for s in _SLOPES if s <= self.count), self.rate}
         )
-        found = [
-            (
-                r,
-                float(np.maximum(p - math.exp(r) * q, ends - math.exp(r) * low).max())
-                * (1 + _SAFE),
-            )
-            for r in rates
-        ]
+        slopes = np.exp(rates)[:, None]
+        above = np.maximum(p - slopes * q, ends - slopes * low).max(axis=1) * (1 + _SAFE)
+        found = zip(rates, above.tolist(), strict=True)
         return [(r, min(1.0, part)) for r, part in found if part > 0]
 
     @cached_property
