@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from optmech.analysis import measures
@@ -17,6 +16,7 @@ from optmech.problem import Constraint, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech_sweeps.baselines import KNOWN, known, require_name
+from optmech_sweeps.templates import ObjectTemplate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,17 +133,10 @@ def compare(
         if name != OPTIMUM:
             require_name(name)
     rows: list[dict[str, Any]] = []
+    template = ObjectTemplate(problem)
     for epsilon in epsilons:
-        stated: Any = problem.constraints[having[0]]
-        own = replace(stated, epsilon=epsilon)
-        others = [c if k != having[0] else own for k, c in enumerate(problem.constraints)]
-        asked = Problem(
-            problem.prior,
-            problem.loss,
-            problem.observables,
-            objective=problem.objective,
-            constraints=others,
-        )
+        asked = template.source([(f"constraints[{having[0]}].epsilon", epsilon)]).build()
+        own: Any = asked.constraints[having[0]]
         design = solve(asked, gap=gap)
         for name in names:
             try:

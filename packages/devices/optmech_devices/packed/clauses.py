@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import flint
 
 from optmech.analysis.measures import bayes_vulnerability
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import log_ball
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.exponentials import stated_down, stated_up
+from optmech.exact.number import Exact, rounded_up
 from optmech.exact.ratios.generators import order_of
-from optmech.exact.rounding import above
 from optmech.problem import MetricPrivacy, MinimizeVariance, Problem
 from optmech.problem.constraint import Constraint, load_constraint, write_constraint
 from optmech.problem.gains import Adversary
@@ -24,7 +20,6 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tables import distance_words
 from optmech_devices.packed.header import Beliefs, Clause, Value
 
-_BITS = 256
 _COUNTED = {
     "differential_privacy": ("listed", "adjacency"),
     "policy_graph": ("edges", "graph"),
@@ -50,8 +45,8 @@ def _clause(given: Constraint, space: Space) -> Clause:
         pairs=promised.pairs,
         limit=promised.limit,
         measure=promised.measure,
-        epsilon=None if promised.epsilon is None else least_above(promised.epsilon),
-        delta=least_above(delta) if delta is not None and delta > 0 else None,
+        epsilon=None if promised.epsilon is None else stated_up(promised.epsilon),
+        delta=stated_up(delta) if delta is not None and delta > 0 else None,
         bound=None if promised.epsilon is not None else _bound(stated),
         repeats=promised.repeats,
         details=dict(sorted(_details(stated, promised, space).items())),
@@ -68,9 +63,9 @@ def _bound(stated: Any) -> float | None:
     """What a constraint limits, rounded up; what is to be had at least, down."""
     least = getattr(stated, "minimum", None)
     if isinstance(least, Exact):
-        return greatest_below(least)
+        return stated_down(least)
     most = getattr(stated, "maximum", getattr(stated, "epsilon", None))
-    return least_above(most) if isinstance(most, Exact) else None
+    return stated_up(most) if isinstance(most, Exact) else None
 
 
 def _details(stated: Any, promised: Promised, space: Space) -> dict[str, Value]:
@@ -86,7 +81,7 @@ def _details(stated: Any, promised: Promised, space: Space) -> dict[str, Value]:
     if getattr(stated, "prior", None) is not None:
         found["other"] = True
     if isinstance(stated, Adversary) and stated.radius is not None:
-        found["radius"] = least_above(stated.radius)
+        found["radius"] = stated_up(stated.radius)
         within = stated.within
         found["within"] = "total variation" if within is None else distance_words(within)
     if stated.kind == "distribution_privacy":
@@ -124,24 +119,3 @@ def objective_of(problem: Problem) -> str:
             remedy="Draw reports from the design's own file",
         )
     return "maximize_distortion" if isinstance(goal, MaximizeDistortion) else goal
-
-
-def least_above(value: Exact) -> float:
-    """The least float that is not below a number."""
-    if value.log_of is None:
-        return rounded_up(value.factor)
-    with flint.ctx.workprec(_BITS):
-        ball = log_ball(value, 1.0)
-        found = above(ball)
-        while flint.arb(math.nextafter(found, -math.inf)) >= ball:
-            found = math.nextafter(found, -math.inf)
-    return found
-
-
-def greatest_below(value: Exact) -> float:
-    """The largest float that is not above a number."""
-    return (
-        rounded_down(value.factor)
-        if value.log_of is None
-        else math.nextafter(least_above(value), 0)
-    )

@@ -23,6 +23,7 @@ from optmech.base.shown import card
 from optmech.certificate.check import Check, CheckReport
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, from_above, parse_exact
 from optmech.exact.sampler import EachBytes, bytes_for, system_bytes
 from optmech.problem.promised import Measure
@@ -30,7 +31,6 @@ from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.sphere import is_position, sines
 from optmech_devices.packed.cbor import typed, untyped
-from optmech_devices.packed.clauses import greatest_below
 from optmech_devices.packed.file import (
     little_endian,
     one_draw,
@@ -272,7 +272,7 @@ class Earth(ReadOnly):
 
         Raises ProblemError where ε is out of range or cells are too small or too large.
         """
-        rate = greatest_below(parse_exact(epsilon, where="epsilon", positive=True))
+        rate = stated_down(parse_exact(epsilon, where="epsilon", positive=True))
         rings = made(rate)
         size = _CELL / rate if cell is None else float(cell)
         if not size > 0 or not LEAST_BANDS <= math.pi * RADIUS / size <= MOST_BANDS:

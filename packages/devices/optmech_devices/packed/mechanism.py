@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.read_only import frozen
+from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
@@ -25,7 +25,6 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
 from optmech_devices.packed.header import Header
-from optmech_devices.packed.held import SAMPLED_BITS, FixedNumerators
 from optmech_devices.packed.meshes import Steps
 from optmech_devices.packed.places import Finder, coordinates_of
 from optmech_devices.packed.sentences import (
@@ -37,6 +36,7 @@ from optmech_devices.packed.sentences import (
 )
 from optmech_devices.protection.places import Snap
 
+_SAMPLED_BITS = 63
 _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
@@ -238,6 +238,36 @@ class PackedMechanism(Mechanism):
 
 
 @frozen
+class FixedNumerators(Numerators):
+    """A released matrix from machine words, without a Python number for each until somebody asks.
+
+    ``entries`` has shape (S, O), unsigned 64-bit: rows of a file, which sum to 2^bits.
+    """
+
+    entries: NDArray[np.uint64]
+
+    def __init__(self, bits: int, entries: NDArray[np.uint64]) -> None:
+        vars(self).update(bits=bits, entries=locked(entries))
+
+    @cached_property
+    def rows(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        """The numerators as Python's numbers."""
+        return tuple(map(tuple, self.entries.tolist()))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Secrets and observables."""
+        rows, columns = self.entries.shape
+        return rows, columns
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The probabilities, which are float64 numbers exactly, shape (S, O)."""
+        out: Floats = np.ldexp(self.entries.astype(np.float64), -self.bits)
+        return locked(out)
+
+
+@frozen
 class PackedPlaces(PackedMechanism):
     """A packed mechanism from places, which are its ``secrets``."""
 
@@ -265,7 +295,7 @@ class PackedPlaces(PackedMechanism):
 
     @cached_property
     def _table(self) -> Table:
-        steps = self._sums << np.uint64(SAMPLED_BITS - self.bits)
+        steps = self._sums << np.uint64(_SAMPLED_BITS - self.bits)
         return Table(np.ascontiguousarray(steps.T[None]))
 
     @property

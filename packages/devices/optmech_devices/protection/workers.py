@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from contextlib import contextmanager
-from importlib.util import find_spec
-from multiprocessing import get_context
 from typing import Any
 
-from optmech.base.machine import cores, installing, prepare_worker, single_threaded
+from optmech.base.machine import cores, dask_executor, own_processes, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-
-_WAITED = "10s"
-"""For a scheduler to answer."""
 
 
 @contextmanager
@@ -24,16 +19,15 @@ def workers(processes: int | None, address: str | None, tasks: int) -> Iterator[
     if processes is not None:
         whole(processes, "processes", least=1)
     if address is not None:
-        with _cluster(address) as client:
-            yield client.get_executor(pure=False, retries=2)
+        with dask_executor(address, "packages/devices") as executor:
+            yield executor
         return
     count = min(processes or cores(), tasks)
     if count == 1:
         yield None
         return
     with single_threaded():
-        start = get_context("spawn")
-        pool = ProcessPoolExecutor(count, mp_context=start, initializer=prepare_worker)
+        pool = own_processes(count)
         try:
             yield pool
         finally:
@@ -62,24 +56,3 @@ def results(
     finally:
         for future in futures:
             future.cancel()
-
-
-@contextmanager
-def _cluster(address: str) -> Iterator[Any]:
-    """A client of the scheduler at an address."""
-    if find_spec("distributed") is None:
-        raise ProblemError(
-            "Dask is not installed", where="dask", remedy=installing("dask", "packages/devices")
-        )
-    from distributed import Client
-
-    try:
-        client = Client(address, timeout=_WAITED, set_as_default=False)
-    except Exception as error:
-        raise ProblemError(
-            f"no scheduler answers at {address!r}",
-            where="dask",
-            remedy="Start one with dask scheduler, and give its address",
-        ) from error
-    with client:
-        yield client
