@@ -15,7 +15,7 @@ from optmech.pipeline.solve import solve
 from optmech.problem import Constraint, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
-from optmech_sweeps.baselines import KNOWN, known, require_name
+from optmech_sweeps.mechanisms import KNOWN, known, require_name
 from optmech_sweeps.templates import ObjectTemplate
 
 if TYPE_CHECKING:

@@ -279,7 +279,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     from optmech.designs.design import Design
     from optmech.designs.promise import guess_words
     from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
-    from optmech_devices.packed.documents import load_any_packed
+    from optmech_devices.packed.regions import load_any_packed
 
     if args.design is None:
         from optmech_devices.protection.everywhere import BOUGHT, everywhere, said

@@ -11,8 +11,8 @@ from pathlib import Path
 from optmech.base.storage import path_of, write_atomically
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_bytes
-from optmech_devices.packed.documents import load_any_packed
 from optmech_devices.packed.file import MAX_BYTES
+from optmech_devices.packed.regions import load_any_packed
 
 CLIENTS = ("c", "js", "extension")
 """The kinds of readers: C99, an npm package, and a folder that browsers load as an extension."""

@@ -33,13 +33,22 @@ from optmech.base.storage import refuse_unwritable, removed_on_a_signal, writing
 from optmech.errors import ProblemError, moved
 from optmech.exact.sampler import seeded_bytes
 from optmech.reading.tables import Part, opened_sink, opened_table
-from optmech_devices.protection.dealing import Dealing, Digests, Segment, read, several
 from optmech_devices.protection.files import Columns, columns_of, numbered
 from optmech_devices.protection.flow import Flow, Rows
 from optmech_devices.protection.persons import is_key
 from optmech_devices.protection.reporter import Counts
 from optmech_devices.protection.spending import Spending
-from optmech_devices.protection.spool import Order, joined, length, taken
+from optmech_devices.protection.spool import (
+    Dealing,
+    Digests,
+    Order,
+    Segment,
+    joined,
+    length,
+    read,
+    several,
+    taken,
+)
 from optmech_devices.protection.workers import results, workers
 
 KINDS = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.xz")

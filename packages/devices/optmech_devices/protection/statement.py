@@ -38,7 +38,7 @@ def statement_of(path: str | Path) -> list[Section]:
     from optmech.designs.design import Design
     from optmech.designs.promise import guess_words
     from optmech.reading.sealed import is_packed_file
-    from optmech_devices.packed.documents import load_any_packed
+    from optmech_devices.packed.regions import load_any_packed
 
     if is_packed_file(path):
         packed = load_any_packed(path)

@@ -12,6 +12,7 @@ from optmech.exact.number import from_above
 if TYPE_CHECKING:
     from optmech.analysis.surveys import Estimate
     from optmech.base.arrays import Floats
+    from optmech.spaces.domain import Domain
 
 SUMMARY = "estimate the shares of secrets, or a statistic, from a design's reports"
 EXAMPLE = "optmech estimate design.json protected.csv --bootstrap 200"
@@ -101,12 +102,27 @@ def run(args: Namespace) -> Answer:
         title = name if isinstance(name, str) else "row"
         grid.append(Grid([title, *own[0]], shown, right=range(1, len(own[0]) + 1)))
     if args.picture is not None:
-        from optmech_surveys.picture import estimate_picture
-
         if flat is None:
             raise ProblemError("there is no unbiased estimate to draw", where="--picture")
-        estimate_picture(m.secrets, flat.values, flat.errors, args.picture)
+        _draw(m.secrets, flat, args.picture)
     return Answer(values, [*grid, Facts(facts)], {"output": "estimates", "picture": "picture"})
+
+
+def _draw(secrets: "Domain", found: "Estimate", path: str) -> None:
+    """Estimated shares, those below 0 as 0, beside their standard errors on the same scale."""
+    import numpy as np
+
+    from optmech.show.plots.drawing import draw_values, new_panels, require_matplotlib, save
+
+    require_matplotlib(path)
+    figure, panels = new_panels(2, 5.5, 4.5)
+    top = max(float(found.values.max()), float(found.errors.max()))
+    for axes, own, title in (
+        (panels[0], found.values, "estimated share, without bias"),
+        (panels[1], found.errors, "its standard error"),
+    ):
+        draw_values(axes, secrets, np.maximum(own, 0.0), title, top, linear=True, what="share")
+    save(figure, path)
 
 
 def _columns(found: "Estimate", level: float) -> dict[str, "Floats"]:
