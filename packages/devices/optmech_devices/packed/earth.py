@@ -21,7 +21,6 @@ from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_arr
 from optmech.base.read_only import ReadOnly, frozen
 from optmech.base.shown import card
 from optmech.certificate.check import Check, CheckReport
-from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, from_above, parse_exact
@@ -51,7 +50,7 @@ from optmech_devices.packed.header import (
     header_entries,
     read_header,
 )
-from optmech_devices.packed.sentences import against, promise_of, protects, region_words, rounded
+from optmech_devices.packed.sentences import Said, region_words, rounded
 from optmech_devices.packed.spherical import (
     LEAST_BANDS,
     MOST_BANDS,
@@ -160,7 +159,7 @@ def _last(fits: Callable[[Ints], Bools], end: Ints, guess: Floats) -> Ints:
 
 @kind("Make one with om.devices.Earth.of(…)", words="mechanism for the whole earth")
 @frozen
-class Earth(ReadOnly):
+class Earth(Said, ReadOnly):
     """Reports that are private at every point of the earth: between positions that are d km apart
     along great circles, log ratios of reports are at most ε · (d + 2 ``header.snap``).
 
@@ -239,24 +238,6 @@ class Earth(ReadOnly):
 
     def _repr_html_(self) -> str:
         return card("Earth", [*self.promise.facts, ("of", self.region)])
-
-    @property
-    def promise(self) -> Promise:
-        """What the file promises about points."""
-        return promise_of(self.header, None)
-
-    @property
-    def protects(self) -> tuple[str, ...]:
-        """What is promised, in sentences, and in odds."""
-        return protects(self.header, None)
-
-    @property
-    def against(self) -> tuple[str, ...]:
-        """What is not promised, in sentences."""
-        return against(self.header, None)
-
-    guess = ""
-    """No prior is known."""
 
     @property
     def region(self) -> str:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal
 
 from optmech.base.arrays import Floats
@@ -146,6 +147,35 @@ POSITIONS: dict[Form, tuple[tuple[str, ...], tuple[str, ...]]] = {
 refused."""
 _NAMES = re.compile(r"\{(\??)(\w+)\}")
 _DIGITS, _SURE = 6, 1e-12
+
+
+class Said:
+    """What a packed file says in its ``header`` of what it ``holds``: places or a mesh, and None of
+    a file for the whole earth."""
+
+    header: Header
+    _held: Domain | Mesh | None = None
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What the file promises about points."""
+        own = self if isinstance(self, Mechanism) and isinstance(self._held, Domain) else None
+        return promise_of(self.header, self._held, own)
+
+    @property
+    def protects(self) -> tuple[str, ...]:
+        """What is promised, a sentence for each constraint that protects, and in odds."""
+        return protects(self.header, self._held)
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """What is not promised, in sentences."""
+        return against(self.header, self._held)
+
+    @property
+    def guess(self) -> str:
+        """How often the best guess from a report is right, in words; empty without a prior."""
+        return "" if self.header.prior is None else guess_words(self.header.prior)
 
 
 def increase_words(share: float) -> str:

@@ -296,10 +296,7 @@ def draw_part(path: str, part: int) -> Found:
                 with moved(partial(numbered, table)):
                     flow.judge(some.__getitem__)
                     rows = flow.draw(some.__getitem__)
-                    kept = {
-                        name: flow.kept(name, [some[name][k] for k in rows.at.tolist()])
-                        for name in flow.asked.keep
-                    }
+                    kept = flow.all_kept(some.__getitem__, rows.at)
                 columns, bucket = _waiting_rows(rows, digest, part, job.buckets)
                 columns["at"] = rows.at + before
                 dealing.put(columns | {f"kept:{name}": own for name, own in kept.items()}, bucket)
