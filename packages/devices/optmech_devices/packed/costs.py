@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints, slices
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number, parse_exact
+from optmech.exact.numerators import steepest
 from optmech.spaces.mesh.elements import rises
 from optmech_devices.packed.charges import (
     UNIT,
@@ -248,9 +249,8 @@ def _largest_ratio(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple
         return 1, 0
     used = own > 0
     entries, beside = np.broadcast_to(own[used], others[:, used].shape), others[:, used]
-    pairs = np.concatenate([[(1, 1)], _most(entries, beside), _most(beside, entries)])
-    best = max(Fraction(int(a), int(b)) for a, b in np.unique(pairs, axis=0))
-    return best.numerator, best.denominator
+    pairs = np.concatenate([_most(entries, beside), _most(beside, entries)])
+    return steepest(np.unique(pairs, axis=0).tolist())
 
 
 def _most(over: NDArray[np.uint64], under: NDArray[np.uint64]) -> NDArray[np.uint64]:
