@@ -1,6 +1,6 @@
 """Known mechanisms by name, as a problem asks for them: of its secrets, its distance and an ε;
-those that a file states in its ``[[mechanisms]]`` tables, tupling among them: made, and measured by what
-the problem promises; and the optimum beside what people use in its place, at several ε.
+those that a file states in its ``[[mechanisms]]`` tables, tupling among them: made, and measured
+by what the problem promises; and the optimum beside what people use in its place, at several ε.
 """
 
 from __future__ import annotations
