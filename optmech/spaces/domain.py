@@ -376,7 +376,6 @@ class Domain(SameFields, ReadOnly):
         return self.points
 
 
-@frozen
 def part_of(domain: Domain, chosen: Sequence[int]) -> Domain:
     """Some elements of a domain, by their indices."""
     points = None if domain.points is None else domain.points[chosen]
@@ -384,6 +383,7 @@ def part_of(domain: Domain, chosen: Sequence[int]) -> Domain:
     return Domain(labels, points, domain.unit, coordinates=domain.coordinates)
 
 
+@frozen
 class Tiles(Domain):
     """Rectangles that tile one."""
 
