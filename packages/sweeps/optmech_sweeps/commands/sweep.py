@@ -36,12 +36,9 @@ def run(args: Namespace) -> Answer:
 
     require_limits(args)
     folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output
-    if not folder:
-        raise ProblemError("the path is empty", where="--output", remedy="Name a directory")
-    if is_standard_output(folder):
-        raise ProblemError(
-            f"{folder}: is standard output", where="--output", remedy="Name a directory"
-        )
+    if not folder or is_standard_output(folder):
+        what = f"{folder}: is standard output" if folder else "the path is empty"
+        raise ProblemError(what, where="--output", remedy="Name a directory")
     try:
         with nullcontext() if args.dask is None else dask_executor(args.dask) as executor:
             result = sweep(
