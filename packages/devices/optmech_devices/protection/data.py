@@ -22,9 +22,8 @@ from optmech.spaces.mechanism import Mechanism, mechanism_from
 from optmech_devices.packed.earth import Earth
 from optmech_devices.protection.columns import Asked, Replaced
 from optmech_devices.protection.days import Unit
-from optmech_devices.protection.everywhere import everywhere
 from optmech_devices.protection.flow import Flow, guessed_pairs
-from optmech_devices.protection.places import is_geographic
+from optmech_devices.protection.places import everywhere, is_geographic
 from optmech_devices.protection.reporter import Missing, Outside, Reporter
 from optmech_devices.protection.result import Protected
 from optmech_devices.protection.spending import Beyond, Budget, Spending

@@ -1,7 +1,15 @@
-"""Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
+"""Where domains lie in the coordinates that data have: degrees for what was made over degrees; the
+mechanism that protects where nobody has made a design, the whole earth's; and draws that repeat,
+bytes by a key and what is drawn for.
+"""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -10,6 +18,8 @@ import numpy as np
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
+from optmech.exact.number import from_above
+from optmech.exact.rounding import exp_up
 from optmech.exact.sampler import EachBytes
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -19,6 +29,39 @@ from optmech.spaces.observables import data_coordinates
 from optmech.spaces.sphere import is_position
 from optmech_devices.packed.earth import Earth
 from optmech_devices.packed.meshes import STICKY, Snap
+
+_DIGEST = 32
+_DOMAIN = b"optmech sticky 1"
+
+
+class Keyed:
+    """An ``EachBytes`` whose draws repeat: draw k takes its bytes from the k-th message.
+
+    HMAC-SHA-256 (FIPS 198-1), a pseudorandom function: to whoever lacks the key, the bytes of
+    different messages look like independent uniform ones, and those of one message are always the
+    same. Every part of what is hashed has a fixed length but the message, which stands last.
+    """
+
+    def __init__(self, key: bytes, messages: Sequence[bytes]) -> None:
+        self._key, self._messages = key, messages
+
+    def __call__(self, which: Ints, size: int, attempt: int) -> bytes:
+        """``size`` bytes for each draw in ``which``; others at every attempt."""
+        blocks = -(-size // _DIGEST)
+        heads = [
+            _DOMAIN + attempt.to_bytes(4, "big", signed=True) + block.to_bytes(4, "big")
+            for block in range(blocks)
+        ]
+        key, messages, digest = self._key, self._messages, hmac.digest
+        if blocks == 1:
+            (head,) = heads
+            return b"".join(
+                [digest(key, head + messages[k], "sha256")[:size] for k in which.tolist()]
+            )
+        return b"".join(
+            b"".join(digest(key, head + messages[k], "sha256") for head in heads)[:size]
+            for k in which.tolist()
+        )
 
 
 @record
@@ -208,3 +251,45 @@ def positions_of(
 def is_geographic(mechanism: Mechanism | Earth) -> bool:
     """Whether data are read as longitude and latitude in degrees."""
     return positions_of(mechanism, None, None).geographic
+
+
+RADIUS, FACTOR = "1km", 4
+"""Places so far apart differ by e^(ε (d + 2 snap)), where ε d is the logarithm of so many times and
+snap what positions are rounded by, where nothing is said. Neither comes from the data,
+so that the promise says nothing of them: a kilometre is ten minutes on foot, and who believed one
+of two places as much as the other believes it five to one after a report, at most."""
+_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(km|m)?\s*")
+BOUGHT = "how much less a design for these data errs: optmech init {data}, then optmech solve"
+
+
+def everywhere(radius: str | None = None) -> Earth:
+    """Reports from everywhere on earth, for which two places ``radius`` apart, as 500m or 2km,
+    differ by ``FACTOR`` and what rounding adds. Raises ProblemError on what is no length."""
+    text = RADIUS if radius is None else str(radius)
+    found = _LENGTH.fullmatch(text)
+    if found is None or not Fraction(found[1]):
+        raise ProblemError(
+            f"{text[:40]!r} is no length", where="radius", remedy="Give one, as 500m or 2km"
+        )
+    if found[2] is None:
+        raise ProblemError(
+            f"{found[1]} may be metres or kilometres",
+            where="radius",
+            remedy=f"Give {found[1]}m or {found[1]}km",
+        )
+    kilometres = Fraction(found[1]) / (1000 if found[2] == "m" else 1)
+    return Earth.of(f"{1 / kilometres} ln {FACTOR}")
+
+
+def said(earth: Earth, radius: str | None) -> str:
+    """What was taken, and why, in words."""
+    number, unit = _LENGTH.fullmatch(radius or RADIUS).groups()  # type: ignore[union-attr]
+    apart, kilometres = f"{number} {unit}", float(number) / (1000 if unit == "m" else 1)
+    rate, snap = earth.promise.epsilon or 0.0, earth.header.snap or 0.0
+    most = exp_up(np.array(rate * (kilometres + 2 * snap)))
+    why = "" if radius else ": a default that says nothing of the data, --radius sets another"
+    return (
+        f"without a design the mechanism of the whole earth reports: {apart} apart, a report is at "
+        f"most {from_above(float(most), 3)} times as likely{why}; it errs by "
+        f"{earth.header.loss.packed:.3g} km on average"
+    )

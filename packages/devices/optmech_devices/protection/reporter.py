@@ -17,10 +17,10 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import FAR, is_position, turned
 from optmech_devices.packed.earth import Earth
 from optmech_devices.protection.forms import forms
-from optmech_devices.protection.keyed import Keyed
 from optmech_devices.protection.places import (
     At,
     Centres,
+    Keyed,
     is_geographic,
     positions_of,
 )
