@@ -153,8 +153,7 @@ class Digests:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._known: dict[Any, int] = {}
-        self._table = np.zeros((2, 0), dtype=np.int64)
+        self._known: dict[Any, tuple[int, int]] = {}
 
     def of(self, values: Sequence[Any]) -> Ints:
         """Of what is the same where its text is."""
@@ -162,16 +161,11 @@ class Digests:
 
     def persons(self, names: Sequence[Any], buckets: int) -> tuple[Ints, Ints]:
         """Of names, and the bucket of each."""
-        new = []
-        # in an order that does not depend on the process
-        for name in dict.fromkeys(names):
-            if name not in self._known:
-                self._known[name] = len(self._known)
-                encoded = str(name).encode("utf-8", "surrogatepass")
-                new.append((self._number(name), zlib.crc32(encoded) % buckets))
-        found = np.array(new, dtype=np.int64).reshape(-1, 2).T
-        self._table = np.concatenate([self._table, found], axis=1)
-        digests, bucket = self._table[:, [self._known[name] for name in names]]
+        for name in set(names) - self._known.keys():
+            encoded = str(name).encode("utf-8", "surrogatepass")
+            self._known[name] = self._number(name), zlib.crc32(encoded) % buckets
+        found = [self._known[name] for name in names]
+        digests, bucket = np.array(found, dtype=np.int64).reshape(-1, 2).T
         return digests, bucket
 
     def _number(self, text: str) -> int:

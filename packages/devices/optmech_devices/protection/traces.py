@@ -12,7 +12,7 @@ shuffled and nothing ties them, consecutive rows are anybody's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.labels import few_columns
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.arguments import whole
 from optmech.exact.sampler import LEAST_KEY
 from optmech.reading.chosen import chosen_of
 from optmech.reading.tables import PointTable, opened_table
@@ -246,18 +245,15 @@ def averaging(
     source: str | Path,
     asked: Asked,
     noted: Callable[[str], None],
-    *,
-    windows: Sequence[int] = WINDOWS,
-    seed: int = 0,
 ) -> list[Averaged]:
-    """Let every row of a table report afresh, and attack ``windows`` of consecutive rows: those of
+    """Let every row of a table report afresh, and attack ``WINDOWS`` of consecutive rows: those of
     each person, those that stand together, and shuffled ones.
 
     The adversary knows the mechanism and the ``prior``, a weight for every secret. Points outside
-    are dropped. Draws and orders are those of a ``seed``. Raises ProblemError on a table that is
+    are dropped. Draws and orders are the same each time. Raises ProblemError on a table that is
     none, and on a mechanism whose secrets have no coordinates.
     """
-    reporter = Reporter(mechanism, "drop", unusable="drop", seed=seed)
+    reporter = Reporter(mechanism, "drop", unusable="drop", seed=0)
     places = data_coordinates(mechanism.secrets)
     if places is None or places.shape[1] != 2:
         raise ProblemError("secrets have no coordinates in the plane", where="design")
@@ -274,7 +270,7 @@ def averaging(
             np.log(prior),
             np.log(np.asarray(mechanism.matrix)),
         )
-    rng = np.random.default_rng([whole(seed, "seed"), 2])
+    rng = np.random.default_rng([0, 2])
     orders = {
         "name": np.argsort(who, kind="stable"),
         "order": np.arange(len(who)),
@@ -282,7 +278,7 @@ def averaging(
     }
     found = []
     for way, order in orders.items():
-        for rows in windows:
+        for rows in WINDOWS:
             groups = who[order] if way == "name" else np.zeros(len(who), dtype=np.int64)
             errors = [
                 attack.error(reports[order[own]], points[order[own]])
