@@ -272,7 +272,7 @@ def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
             raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
 
 
-def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:
+def _taken(data: Any, names: set[Any], rows: Any, new: dict[Any, Any]) -> Any:
     """Rows of a pandas table with columns that stay, in their order, and new ones; with an index
     from 0, as theirs may be the time, and without attributes."""
     out = data[[name for name in data.columns if name in names]].iloc[rows].reset_index(drop=True)
