@@ -282,7 +282,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     from optmech_devices.packed.regions import load_any_packed
 
     if args.design is None:
-        from optmech_devices.protection.places import BOUGHT, everywhere, said
+        from optmech_devices.protection.everywhere import BOUGHT, everywhere, said
 
         earth = everywhere(args.radius)
         note(said(earth, args.radius))

@@ -25,9 +25,10 @@ from optmech.spaces.mesh import Mesh
 from optmech.spaces.sphere import is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
 from optmech_devices.packed.header import Header
-from optmech_devices.packed.meshes import Snap, Steps
+from optmech_devices.packed.meshes import Steps
 from optmech_devices.packed.places import Finder, coordinates_of
 from optmech_devices.packed.sentences import Said, region_words
+from optmech_devices.protection.places import Snap
 
 _SAMPLED_BITS = 63
 _FEW = 16

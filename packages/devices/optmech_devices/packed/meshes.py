@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,11 @@ from optmech.base.arrays import Bools, Floats, Ints, ends_of, slices
 from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import require_keys
-from optmech.spaces.domain import EARTH_RADIUS_KM
 from optmech.spaces.mesh import Mesh
 from optmech.spaces.mesh.network import Network
-from optmech.spaces.sphere import sines
 from optmech_devices.packed.cbor import typed, untyped
 from optmech_devices.packed.places import require_near
+from optmech_devices.protection.places import Snap
 
 Plain = Any
 WEIGHT_BITS = 24
@@ -46,12 +45,6 @@ _LEAST = 1e-200
 """Of an area, or of the square of a length."""
 _UNIT = 1 << WEIGHT_BITS
 _UP = 1 + 2.0**-40
-
-
-STICKY = 0.1
-"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
-_WIDEST = 90.0
-"""Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
 
 
 def encode_mesh(weights: Weights, row_of: Ints) -> Plain:
@@ -276,76 +269,6 @@ class Shares(Weights):
     def _whole(self, shares: Floats) -> Ints:
         last = np.floor(shares * _UNIT).astype(np.int64)
         return np.hstack([_UNIT - last, last])
-
-
-@record
-class Snap:
-    """A lattice on which fixes of one place are one point: the distance of two of them grows by at
-    most ``slack``, in the mesh's unit, km for degrees."""
-
-    mesh: Mesh
-    step: Floats
-    """Of the lattice, in the mesh's coordinates."""
-    slack: float
-
-    @classmethod
-    def of(cls, mesh: Mesh, slack: float) -> Self:
-        """The widest whose moves add at most ``slack`` to a distance: its diagonal, where the
-        region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
-        the nearest point of the region is taken."""
-        globe = mesh.coordinates == "lonlat"
-        slack = min(slack, _WIDEST) if globe else slack
-        low, high = ends_of(mesh.vertices)
-        corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
-        boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
-        # by how much a foot may be farther away than the border itself
-        more = 0.0
-        if not boxed and globe:
-            border = mesh.border
-            wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
-            more = wide * wide / 4 * EARTH_RADIUS_KM
-        diagonal = slack if boxed else max(slack / 2 - more, slack / 4)
-        slack = slack if boxed else 2 * (diagonal + more)
-        # a little less, for rounding and for what is led inwards from the border
-        side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
-        if globe:
-            # of longitude where a degree is longest: nowhere is the lattice's cell longer
-            near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
-            degree = float(np.radians(EARTH_RADIUS_KM))
-            side = side / (degree * np.array([float(sines(np.array([near]))[1][0]), 1.0]))
-        return cls(mesh, side, slack)
-
-    def __call__(self, points: Floats) -> tuple[Floats, list[bytes], Ints]:
-        """The lattice's points (n, 2) for points of the region, a message for each, and numbers
-        that are equal where these are. -0.0 is 0, and a longitude counts whichever way around the
-        globe it is written."""
-        index = self.index(self.mesh.led_around(points))
-        snapped = self.points(index)
-        lost = self.mesh.locate(snapped)[0] < 0
-        if lost.any():
-            snapped[lost] = self.mesh.nearest(snapped[lost])
-        messages = [
-            b"".join(part.to_bytes(8, "big", signed=True) for part in pair)
-            for pair in index.tolist()
-        ]
-        return snapped, messages, index[:, 0] * 2**31 + index[:, 1]
-
-    def index(self, places: Floats) -> Ints:
-        """Columns and rows of the lattice next to places of the region, (n, 2): sums and products
-        of float64 in one order, as other languages have them."""
-        steps = np.floor((places - self.mesh.vertices.min(axis=0)) / self.step + 0.5)
-        return np.asarray(np.maximum(steps, 0).astype(np.int64))
-
-    def points(self, index: Ints) -> Floats:
-        """The lattice's points, cut off at the box around the region."""
-        low, high = ends_of(self.mesh.vertices)
-        return np.clip(low + index * self.step, low, high)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many columns and rows there are."""
-        columns, rows = self.index(self.mesh.vertices.max(axis=0)[None])[0].tolist()
-        return columns + 1, rows + 1
 
 
 @record

@@ -26,7 +26,8 @@ from optmech.spaces.sphere import FAR, is_position
 from optmech_devices.packed.earth import Earth, is_earth_file
 from optmech_devices.packed.file import Parts, decode_parts, little_endian, one_draw, payload_of
 from optmech_devices.packed.mechanism import PackedMechanism, PackedPlaces
-from optmech_devices.packed.meshes import CORNER_BYTES, STICKY, WEIGHT_BITS, Snap, Steps, Weights
+from optmech_devices.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
+from optmech_devices.protection.places import STICKY, Snap
 
 _POLE = 90
 _AT_ONCE = 2**20

@@ -19,11 +19,11 @@ from optmech.files.extent import bounds_of
 from optmech.reading.chosen import Chosen, column_of
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism, mechanism_from
-from optmech_devices.packed.earth import Earth
 from optmech_devices.protection.columns import Asked, Replaced
 from optmech_devices.protection.days import Unit
+from optmech_devices.protection.everywhere import everywhere
 from optmech_devices.protection.flow import Flow, guessed_pairs
-from optmech_devices.protection.places import everywhere, is_geographic
+from optmech_devices.protection.places import Anywhere, is_geographic
 from optmech_devices.protection.reporter import Missing, Outside, Reporter
 from optmech_devices.protection.result import Protected
 from optmech_devices.protection.spending import Beyond, Budget, Spending
@@ -35,7 +35,7 @@ _WHO = "whose a row is"
 
 @checked_arguments
 def protect(
-    design: Design | Mechanism | Earth | None,
+    design: Design | Mechanism | Anywhere | None,
     data: Any,
     *,
     x: Hashable = None,
@@ -166,7 +166,7 @@ def protect(
     (1, 1.0)
     """
     design = everywhere() if design is None else design
-    mechanism = design if isinstance(design, Earth) else mechanism_from(design, "design")
+    mechanism = design if isinstance(design, Anywhere) else mechanism_from(design, "design")
     promise: Promise | None = getattr(design, "promise", None)
     rate = None if promise is None else promise.epsilon
     box = (
@@ -321,7 +321,7 @@ def _are_points(listed: list[Any], mechanism: Any) -> bool:
     if not listed or len(numbers) != 2 * len(listed):
         return False
     # numbers of cells are no pairs
-    secrets = None if isinstance(mechanism, Earth) else getattr(mechanism, "secrets", None)
+    secrets = None if isinstance(mechanism, Anywhere) else getattr(mechanism, "secrets", None)
     labels = set() if secrets is None else set(secrets.labels)
     return any(v != int(v) for v in numbers if np.isfinite(v)) and not any(
         tuple(pair) in labels for pair in pairs

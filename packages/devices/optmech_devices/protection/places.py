@@ -1,34 +1,57 @@
-"""Where domains lie in the coordinates that data have: degrees for what was made over degrees; the
-mechanism that protects where nobody has made a design, the whole earth's; and draws that repeat,
-bytes by a key and what is drawn for.
+"""Where domains lie in the coordinates that data have: degrees for what was made over degrees; and
+draws that repeat, bytes by a key and what is drawn for.
 """
 
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
-from optmech.base.arrays import Bools, Floats, Ints
+from optmech.base.arrays import Bools, Floats, Ints, ends_of
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.number import from_above
-from optmech.exact.rounding import exp_up
 from optmech.exact.sampler import EachBytes
-from optmech.spaces.domain import Domain
+from optmech.spaces.arguments import kind
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.mesh import Mesh
 from optmech.spaces.observables import data_coordinates
-from optmech.spaces.sphere import is_position
-from optmech_devices.packed.earth import Earth
-from optmech_devices.packed.meshes import STICKY, Snap
+from optmech.spaces.sphere import is_position, sines
+
+STICKY = 0.1
+"""By which log ratios may grow, ε times a diagonal, where points are snapped to repeat reports."""
+_WIDEST = 90.0
+"""Kilometres of a lattice's diagonal, for which arcs and chords are as good as equal."""
+
+
+@kind("Give om.devices.Earth.of(…)", words="mechanism for the whole earth")
+@runtime_checkable
+class Anywhere(Protocol):
+    """Reports from every position of the earth, by the numbers of cells, which reports have too."""
+
+    @property
+    def observables(self) -> Any:
+        """The cells."""
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What tells it from every other."""
+
+    def cells_of(self, positions: Floats) -> Ints:
+        """The cells of positions (n, 2) in degrees."""
+
+    def centres_of(self, cells: Ints) -> Floats:
+        """Longitudes and latitudes (n, 2) of the centres of cells."""
+
+    def draws(self, places: Ints, source: EachBytes) -> Ints:
+        """A report for each cell."""
+
 
 _DIGEST = 32
 _DOMAIN = b"optmech sticky 1"
@@ -68,7 +91,7 @@ class Keyed:
 class Centres:
     """The coordinates of reports that are too many for a table, by their numbers."""
 
-    of: Earth
+    of: Anywhere
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -79,6 +102,76 @@ class Centres:
         """Coordinates by (reports, axis), or by reports, as an array of all of them has them."""
         reports, axis = key if isinstance(key, tuple) else (key, slice(None))
         return self.of.centres_of(reports)[:, axis]
+
+
+@record
+class Snap:
+    """A lattice on which fixes of one place are one point: the distance of two of them grows by at
+    most ``slack``, in the mesh's unit, km for degrees."""
+
+    mesh: Mesh
+    step: Floats
+    """Of the lattice, in the mesh's coordinates."""
+    slack: float
+
+    @classmethod
+    def of(cls, mesh: Mesh, slack: float) -> Self:
+        """The widest whose moves add at most ``slack`` to a distance: its diagonal, where the
+        region is a rectangle, whose points stay inside by themselves; twice that elsewhere, where
+        the nearest point of the region is taken."""
+        globe = mesh.coordinates == "lonlat"
+        slack = min(slack, _WIDEST) if globe else slack
+        low, high = ends_of(mesh.vertices)
+        corners = np.array([low, high, [low[0], high[1]], [high[0], low[1]]]).tolist()
+        boxed = all(mesh.locate_exactly(corner) is not None for corner in corners)
+        # by how much a foot may be farther away than the border itself
+        more = 0.0
+        if not boxed and globe:
+            border = mesh.border
+            wide = float(np.abs(border.end - border.start).sum(axis=1).max()) * (np.pi / 180)
+            more = wide * wide / 4 * EARTH_RADIUS_KM
+        diagonal = slack if boxed else max(slack / 2 - more, slack / 4)
+        slack = slack if boxed else 2 * (diagonal + more)
+        # a little less, for rounding and for what is led inwards from the border
+        side = (1 - 5e-5) * np.array([diagonal, diagonal]) / np.sqrt(2)
+        if globe:
+            # of longitude where a degree is longest: nowhere is the lattice's cell longer
+            near = 0.0 if low[1] <= 0 <= high[1] else float(np.abs([low[1], high[1]]).min())
+            degree = float(np.radians(EARTH_RADIUS_KM))
+            side = side / (degree * np.array([float(sines(np.array([near]))[1][0]), 1.0]))
+        return cls(mesh, side, slack)
+
+    def __call__(self, points: Floats) -> tuple[Floats, list[bytes], Ints]:
+        """The lattice's points (n, 2) for points of the region, a message for each, and numbers
+        that are equal where these are. -0.0 is 0, and a longitude counts whichever way around the
+        globe it is written."""
+        index = self.index(self.mesh.led_around(points))
+        snapped = self.points(index)
+        lost = self.mesh.locate(snapped)[0] < 0
+        if lost.any():
+            snapped[lost] = self.mesh.nearest(snapped[lost])
+        messages = [
+            b"".join(part.to_bytes(8, "big", signed=True) for part in pair)
+            for pair in index.tolist()
+        ]
+        return snapped, messages, index[:, 0] * 2**31 + index[:, 1]
+
+    def index(self, places: Floats) -> Ints:
+        """Columns and rows of the lattice next to places of the region, (n, 2): sums and products
+        of float64 in one order, as other languages have them."""
+        steps = np.floor((places - self.mesh.vertices.min(axis=0)) / self.step + 0.5)
+        return np.asarray(np.maximum(steps, 0).astype(np.int64))
+
+    def points(self, index: Ints) -> Floats:
+        """The lattice's points, cut off at the box around the region."""
+        low, high = ends_of(self.mesh.vertices)
+        return np.clip(low + index * self.step, low, high)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many columns and rows there are."""
+        columns, rows = self.index(self.mesh.vertices.max(axis=0)[None])[0].tolist()
+        return columns + 1, rows + 1
 
 
 class At(NamedTuple):
@@ -149,7 +242,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class OnEarth(Positions):
+class Earth(Positions):
     """Every position of the earth, by the numbers of cells."""
 
     dimensions, listed, geographic = 2, None, True
@@ -235,12 +328,12 @@ def _no_labels() -> ProblemError:
 
 
 def positions_of(
-    mechanism: Mechanism | Earth, max_distance: float | None, rate: float | None
+    mechanism: Mechanism | Anywhere, max_distance: float | None, rate: float | None
 ) -> Positions:
     """Where a mechanism reports from; ``rate`` is the ε of one for every point, where it is
     known."""
-    if isinstance(mechanism, Earth):
-        return OnEarth(mechanism)
+    if isinstance(mechanism, Anywhere):
+        return Earth(mechanism)
     if not isinstance(mechanism, MeshMechanism):
         return Positions(mechanism, max_distance)
     mesh = mechanism.mesh
@@ -248,48 +341,6 @@ def positions_of(
     return Everywhere(mechanism, lattice=lattice)
 
 
-def is_geographic(mechanism: Mechanism | Earth) -> bool:
+def is_geographic(mechanism: Mechanism | Anywhere) -> bool:
     """Whether data are read as longitude and latitude in degrees."""
     return positions_of(mechanism, None, None).geographic
-
-
-RADIUS, FACTOR = "1km", 4
-"""Places so far apart differ by e^(ε (d + 2 snap)), where ε d is the logarithm of so many times and
-snap what positions are rounded by, where nothing is said. Neither comes from the data,
-so that the promise says nothing of them: a kilometre is ten minutes on foot, and who believed one
-of two places as much as the other believes it five to one after a report, at most."""
-_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(km|m)?\s*")
-BOUGHT = "how much less a design for these data errs: optmech init {data}, then optmech solve"
-
-
-def everywhere(radius: str | None = None) -> Earth:
-    """Reports from everywhere on earth, for which two places ``radius`` apart, as 500m or 2km,
-    differ by ``FACTOR`` and what rounding adds. Raises ProblemError on what is no length."""
-    text = RADIUS if radius is None else str(radius)
-    found = _LENGTH.fullmatch(text)
-    if found is None or not Fraction(found[1]):
-        raise ProblemError(
-            f"{text[:40]!r} is no length", where="radius", remedy="Give one, as 500m or 2km"
-        )
-    if found[2] is None:
-        raise ProblemError(
-            f"{found[1]} may be metres or kilometres",
-            where="radius",
-            remedy=f"Give {found[1]}m or {found[1]}km",
-        )
-    kilometres = Fraction(found[1]) / (1000 if found[2] == "m" else 1)
-    return Earth.of(f"{1 / kilometres} ln {FACTOR}")
-
-
-def said(earth: Earth, radius: str | None) -> str:
-    """What was taken, and why, in words."""
-    number, unit = _LENGTH.fullmatch(radius or RADIUS).groups()  # type: ignore[union-attr]
-    apart, kilometres = f"{number} {unit}", float(number) / (1000 if unit == "m" else 1)
-    rate, snap = earth.promise.epsilon or 0.0, earth.header.snap or 0.0
-    most = exp_up(np.array(rate * (kilometres + 2 * snap)))
-    why = "" if radius else ": a default that says nothing of the data, --radius sets another"
-    return (
-        f"without a design the mechanism of the whole earth reports: {apart} apart, a report is at "
-        f"most {from_above(float(most), 3)} times as likely{why}; it errs by "
-        f"{earth.header.loss.packed:.3g} km on average"
-    )

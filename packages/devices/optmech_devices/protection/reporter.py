@@ -15,9 +15,9 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import FAR, is_position, turned
-from optmech_devices.packed.earth import Earth
 from optmech_devices.protection.forms import forms
 from optmech_devices.protection.places import (
+    Anywhere,
     At,
     Centres,
     Keyed,
@@ -76,7 +76,7 @@ class Reporter:
         Makes all draws reproducible, and unfit for release.
     """
 
-    mechanism: Mechanism | Earth
+    mechanism: Mechanism | Anywhere
     outside: Outside = "refuse"
     max_distance: float | None = None
     key: bytes | None = field(default=None, repr=False)
