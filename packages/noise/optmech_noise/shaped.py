@@ -188,10 +188,15 @@ def _bound(proof: Any) -> float:
     return 0.0 if proof is None else float(proof.lower_bound)
 
 
+def nearest_place(low: int | None, high: int | None) -> int:
+    """The place of a range that is nearest to 0."""
+    place = 0 if low is None else max(0, low)
+    return place if high is None else min(place, high)
+
+
 def certain_place(low: int | None, high: int | None) -> ShapedLaw:
     """The law of always the same number, the nearest to 0 that there is."""
-    place = max(low if low is not None else 0, min(0, high if high is not None else 0))
-    return ShapedLaw(1, place, (2,))
+    return ShapedLaw(1, nearest_place(low, high), (2,))
 
 
 def _width(curve: Curve, steps: int, costs: Any) -> int:
@@ -211,18 +216,21 @@ def _shape(stated: CurveNoise, costs: Any, wide: int) -> Shape:
     low, high = stated.support
     even = bool(getattr(costs, "is_even", True)) and (low is None and high is None)
     steps = stated.steps
-    start = low if low is not None else (-wide if high is None else high - 2 * wide)
-    end = high if high is not None else (wide if low is None else low + 2 * wide)
-    opened = (low is None, high is None)
-    if low is not None and high is not None and high - low > 4 * wide:
-        end, opened = low + 4 * wide, (False, True)
-    if end - start > 4 * _MOST:
-        raise TooLargeError(f"a range of {end - start:,} places", where="support")
+    # around the place nearest to 0, as far as noise reaches: what is beyond is as if it were open
+    place, reach = nearest_place(low, high), wide if low is None and high is None else 2 * wide
+    opened = (
+        low is None or low + steps < place - reach,
+        high is None or high - steps > place + reach,
+    )
+    start = place - reach if low is None or opened[0] else low
+    end = place + reach if high is None or opened[1] else high
     start, end = start - steps * opened[0], end + steps * opened[1]
     curve = [(float(rate), float(part)) for rate, part in stated.curve]
     rate = max(rate for rate, _ in curve)
     least = min(max(1e3 * min(part for _, part in curve), 1e-7), 1e-2)
-    middle = (0 if high is None else end - wide) if low is None else min(start + wide, end)
+    middle = place if opened[0] else min(start + wide, end)
+    if opened[0] and not opened[1]:
+        middle = end - wide
     count = end + 1 if even else end - start + 1
     places = np.arange(count) + (0 if even else start)
     scales = np.maximum(np.exp(-rate * np.abs(places - middle) / steps), least)

@@ -239,14 +239,17 @@ def shaped_range(
     loss: SidedLoss | NoiseLoss, sensitivity: int, support: Support, every: Sequence[Part]
 ) -> tuple[int, int]:
     """The places that a bound is looked for at: beyond them all but the loss is constant, and that
-    does not fall."""
+    does not fall, so that of a support that is farther out its nearest place says all."""
     wide = sensitivity + 1
     low = min([-loss.last, *(p.first for p in every)]) - wide
     high = max([loss.last, *(p.last for p in every)]) + wide
-    return (
-        low if support[0] is None else support[0],
-        high if support[1] is None else support[1],
-    )
+    if support[0] is not None:
+        low = max(low, support[0])
+        high = max(low, high)
+    if support[1] is not None:
+        high = min(high, support[1])
+        low = min(low, high)
+    return low, high
 
 
 def require_curve(curve: Sequence[tuple[Exact, Exact]], where: str = "curve") -> None:
