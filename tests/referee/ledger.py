@@ -17,8 +17,8 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from optmech_devices.packed.documents import mechanism_of
 from optmech_devices.packed.file import Parts, Table, decode_parts, encode_parts
-from optmech_devices.packed.regions import mechanism_of
 
 import optmech as om
 from optmech.problem.promised import Measure

@@ -293,7 +293,7 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
             "the design has its own", where="--radius", remedy="Leave the radius or the design out"
         )
     if args.input is None and is_packed_file(args.design):
-        from optmech_devices.packed.regions import load_any_packed
+        from optmech_devices.packed.documents import load_any_packed
 
         packed = load_any_packed(args.design)
         return packed, packed.promise, packed.guess

@@ -17,9 +17,9 @@ from optmech.base.storage import path_of, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
+from optmech_devices.packed.documents import load_any_packed
 from optmech_devices.packed.file import MAX_BYTES
 from optmech_devices.packed.make import MAX_LOSS, packed_content
-from optmech_devices.packed.regions import load_any_packed
 
 _LEFT_OUT = re.compile(
     r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE

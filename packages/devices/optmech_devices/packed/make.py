@@ -16,11 +16,11 @@ from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.exact.arguments import float_or_nan
 from optmech.spaces.arguments import checked_arguments
+from optmech_devices.packed.documents import load_packed, mechanism_of
 from optmech_devices.packed.file import BITS, decode_parts, encode_parts, write_file
 from optmech_devices.packed.header import OUTSIDE, Accuracy, Beliefs, differing
 from optmech_devices.packed.mechanism import PackedMechanism
 from optmech_devices.packed.packing import Packing
-from optmech_devices.packed.regions import load_packed, mechanism_of
 from optmech_devices.packed.sentences import NOT_CHECKED
 
 MAX_LOSS = 0.01

@@ -1,5 +1,4 @@
-"""Packed mechanisms for every point of a region, of a line or of roads; and packed files of every
-kind, loaded."""
+"""Packed mechanisms for every point of a region, of a line or of roads."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +16,12 @@ from optmech.base.read_only import frozen
 from optmech.errors import ProblemError, described
 from optmech.exact.arguments import whole
 from optmech.exact.sampler import EachBytes, bytes_for, fresh, system_bytes
-from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mesh.elements import basis
 from optmech.spaces.mesh.mechanism import MeshMechanism
 from optmech.spaces.mesh.triangulation import both_rational, rational
 from optmech.spaces.sphere import FAR, is_position
-from optmech_devices.packed.earth import Earth, is_earth_file
-from optmech_devices.packed.file import Parts, decode_parts, little_endian, one_draw, payload_of
-from optmech_devices.packed.mechanism import PackedMechanism, PackedPlaces
+from optmech_devices.packed.file import Parts, little_endian, one_draw
+from optmech_devices.packed.mechanism import PackedMechanism
 from optmech_devices.packed.meshes import CORNER_BYTES, WEIGHT_BITS, Steps, Weights
 from optmech_devices.protection.places import STICKY, Snap
 
@@ -261,44 +257,3 @@ class PackedRegion(PackedMechanism, MeshMechanism):  # type: ignore[override]
 
 PackedEverywhere = PackedRegion
 """Its name for users."""
-
-
-def load_any_packed(path: str | Path) -> PackedMechanism | Earth:
-    """A packed file of any kind, also one for the whole earth. Raises what ``load_packed`` and
-    ``Earth.load`` raise."""
-    return (Earth.load if is_earth_file(path) else load_packed)(path)
-
-
-@checked_arguments
-def load_packed(path: str | Path, *, signer: str | Path | None = None) -> PackedMechanism:
-    """Read a file that ``pack`` wrote: all of it is checked before anything is built from it.
-
-    Parameters
-    ----------
-    signer:
-        A PEM file with the Ed25519 public key that the file has to be signed with; signed files
-        are read only with one.
-
-    Raises
-    ------
-    ProblemError
-        Where the file or the key cannot be read.
-    VerificationError
-        Where the file was altered, is not exactly as specified, or is not signed as it should be.
-
-    Examples
-    --------
-    >>> cells = om.Grid(2, 2, unit="km")
-    >>> km = om.distances.euclidean()
-    >>> problem = om.Problem(om.Prior.uniform(cells), km, constraints=[om.MetricPrivacy(1, km)])
-    >>> _ = om.pack(om.solve(problem), "cells.omm")
-    >>> packed = om.devices.load_packed("cells.omm")
-    >>> packed.locate((1.5, 0.2))  # the cell of a position, in km
-    (0, 1)
-    """
-    return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
-
-
-def mechanism_of(parts: Parts) -> PackedMechanism:
-    """What the parts of a file are."""
-    return (PackedPlaces if parts.mesh is None else PackedRegion)(parts)

@@ -16,11 +16,11 @@ from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import FAR, is_position, turned
 from optmech_devices.protection.forms import forms
+from optmech_devices.protection.keyed import Keyed
 from optmech_devices.protection.places import (
     Anywhere,
     At,
     Centres,
-    Keyed,
     is_geographic,
     positions_of,
 )

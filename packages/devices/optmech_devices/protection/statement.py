@@ -40,7 +40,7 @@ def statement_of(path: str | Path) -> list[Section]:
     from optmech.reading.sealed import is_packed_file
 
     if is_packed_file(path):
-        from optmech_devices.packed.regions import load_any_packed
+        from optmech_devices.packed.documents import load_any_packed
 
         packed = load_any_packed(path)
         return _of_mechanism(packed.promise, packed.guess, _size(packed), _PACKED)

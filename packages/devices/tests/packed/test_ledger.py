@@ -21,9 +21,9 @@ import numpy as np
 import optmech_devices
 import pytest
 from optmech_devices.packed import charges
+from optmech_devices.packed.documents import mechanism_of
 from optmech_devices.packed.file import Parts, Table, decode_parts, encode_parts
 from optmech_devices.packed.reach import Reach
-from optmech_devices.packed.regions import mechanism_of
 from packed.spending import shared
 from referee.ledger import exponential, made
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from optmech_devices.protection.places import Keyed
+from optmech_devices.protection.keyed import Keyed
 from scipy.stats import chi2
 
 import optmech as om
