@@ -123,8 +123,11 @@ class ShapedNoise(CellNoise):
         far = max(self.lower[0].last, self.lower[1].last)
         low = min([-far, *(p.first for p in parts)]) - self.sensitivity - 1
         high = max([far, *(p.last for p in parts)]) + self.sensitivity + 1
-        low = low if self.support[0] is None else self.support[0]
-        high = high if self.support[1] is None else self.support[1]
+        start, end = self.support
+        if start is not None:
+            low, high = max(low, start), max(high, start)
+        if end is not None:
+            low, high = min(low, end), min(high, end)
         need((high - low) * max(1, len(parts)) <= 40_000_000, "too many places")
         highs = [rate.enclosed(ONE, 192).high for rate, _ in self.pairs]
         least = None

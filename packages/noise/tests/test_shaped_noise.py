@@ -202,6 +202,26 @@ def test_no_noise_in_too_small_a_range() -> None:
         om.noise.optimal(1, 1e-3, support=(0, 12))  # it takes 14 places
 
 
+@pytest.mark.parametrize(
+    ("far", "near"),
+    [
+        ((0, 10**9), (0, None)),
+        ((-(10**9), 3), (None, 3)),
+        ((-(10**9), 10**9), None),
+        ((-(10**9), -7), (None, -7)),
+    ],
+)
+def test_a_range_that_ends_far_out_is_as_good_as_open(
+    far: tuple[int, int], near: Any, tmp_path: Path
+) -> None:
+    found = om.noise.optimal(1, 0.1, support=far)
+    curve = None if near else [(1, 0.1)]
+    open_ = om.noise.optimal(None if curve else 1, 0.1, curve=curve, support=near)
+    assert found.loss == pytest.approx(open_.loss, rel=1e-6)
+    assert found.lower_bound == pytest.approx(open_.lower_bound, rel=1e-6)
+    assert verdicts(found.document(), tmp_path / "far.json") == (True, True)
+
+
 def test_other_libraries_know_what_noise_of_any_shape_reveals() -> None:
     """δ of shifts of either sign from the masses, in floats; losses of dp-accounting are rounded
     up."""
