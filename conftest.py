@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,20 +36,46 @@ settings.register_profile(
 settings.register_profile("explore", settings.get_profile("optmech"), derandomize=False)
 settings.load_profile("optmech")
 
-SKIPS = (
-    r"could not import '(torch|cupy|qif)(\.\w+)*'",
-    r"no Chromium with its driver",
-    r"no Node",
-    r"no Coq or OCaml",
-    r"no axe-core",
-    r"no package index can be reached",
-    r"the real location data \(\.\./shared/data\) is not at hand",
-    r"docs/ is not beside the tests",
-    r"not a checkout",
-    r"every linear engine gives way to the same tangents",
-)
-"""Why a test may be skipped, by the beginning of the reason: what ``optmech[test]`` does not
-install, and what a machine or an installation lacks. Any other skip fails the run."""
+_HERE = Path(__file__).resolve().parent
+_SHARED_DATA = _HERE.parent / "shared" / "data"
+
+
+def _lacks(*programs: str) -> bool:
+    return not any(map(shutil.which, programs))
+
+
+SKIPS = {
+    r"could not import '(torch|cupy|qif)(\.\w+)*'": True,
+    r"no Chromium with its driver": _lacks("chromium", "chromium-browser")
+    or _lacks("chromedriver"),
+    r"no Coq or OCaml": _lacks("coqc") or _lacks("ocamlfind"),
+    r"no axe-core": True,
+    r"no Node|needs Node|no node here": _lacks("node"),
+    r"no npm": _lacks("npm"),
+    r"no clang": _lacks("clang"),
+    r"no gcc|GCC's sanitizers": _lacks("gcc") or sys.platform != "linux",
+    r"no runtime of libFuzzer": True,
+    r"no compiler for ARM": _lacks("arm-none-eabi-gcc"),
+    r"no compiler of C, or no Node": _lacks("gcc", "clang", "cc") or _lacks("node"),
+    r"no compiler of C|there is no C compiler|(no kernels|blocks) are": _lacks(
+        "gcc", "clang", "cc"
+    ),
+    r"no package index can be reached": True,
+    r"the real location data \(\.\./shared/data\) is not at hand": not _SHARED_DATA.is_dir(),
+    r"(docs/|native/|CONTRIBUTING.md) is not beside": not (_HERE / "CONTRIBUTING.md").is_file(),
+    r"not a checkout": not (_HERE / ".git").exists(),
+    r"every linear engine gives way to the same tangents": True,
+    r"device nodes are not allowed here": True,
+    r"only root makes device nodes": not hasattr(os, "geteuid") or os.geteuid() != 0,
+    r"this system has no /dev/full": not os.path.exists("/dev/full"),
+    r"no named pipes|needs named pipes": not hasattr(os, "mkfifo"),
+    r"no fork|inputs run in forked processes": not hasattr(os, "fork"),
+    r"a file that is open cannot be removed": os.name == "nt",
+    r"only the GNU C library is told": platform.libc_ver()[0] != "glibc",
+}
+"""Why a test may be skipped, by the beginning of the reason, and whether it is so here: what
+``optmech[test]`` does not install, and what a machine or an installation lacks. Any other skip
+fails the run."""
 
 _skipped: Counter[str] = Counter()
 
@@ -59,8 +87,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-_HERE = Path(__file__).resolve().parent
-_SHARED_DATA = _HERE.parent / "shared" / "data"
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -121,7 +147,8 @@ def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 def _unexplained() -> Iterator[str]:
-    return (reason for reason in _skipped if not any(re.match(known, reason) for known in SKIPS))
+    known = [reason for reason, holds in SKIPS.items() if holds]
+    return (reason for reason in _skipped if not any(re.match(k, reason) for k in known))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

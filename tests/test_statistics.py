@@ -137,7 +137,7 @@ def test_secrets_that_are_far_apart_leave_a_bound(epsilon: float) -> None:
     assert om.measures.epsilon(design.mechanism, E) <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("most", [24, 40, 60, 80])
+@pytest.mark.parametrize("most", [24, 80])
 def test_few_products_prove_a_smaller_bound(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of secrets that mirrors carry into each other, equally near ones count together."""
     grid = om.Grid(4, 4, unit="km")

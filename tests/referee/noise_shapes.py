@@ -112,7 +112,8 @@ def _sided(rng: Rng) -> tuple[Any, Callable[[Floats], Floats]]:
 def _ranged(rng: Rng) -> Iterator[str]:
     """Only upwards, only downwards, within a range, or for a loss with two sides."""
     (epsilon, delta), steps = promise(rng), int(rng.choice([1, 1, 2, 3]))
-    ends = [(0, None), (None, 0), (0, 40), (-3, 20), (None, None), (-9, 9)]
+    ends = [(0, None), (None, 0), (0, 40), (-3, 20), (None, None), (-9, 9), (5, None), (None, -4)]
+    ends += [(4, 30), (-12, -3), (-3, 10**6), (-(10**9), 10**9), (-(10**6), None), (None, 10**6)]
     low, high = ends[int(rng.integers(len(ends)))]
     loss, cost = _sided(rng)
     words = f"({epsilon}, {delta}), Δ = {steps}, {low} to {high}, {loss}"
@@ -123,7 +124,8 @@ def _ranged(rng: Rng) -> Iterator[str]:
     except om.errors.InfeasibleError:
         design = None
     wide = 60 if design is None else max(abs(design.law.low), abs(design.law.high))
-    first, last = -wide if low is None else low, wide if high is None else high
+    first = -wide if low is None else max(low, -wide)
+    last = wide if high is None else min(high, wide)
     places = np.arange(first, last + 1.0)
     value = least([(epsilon, delta)], places, steps, cost(places))
     if design is None:

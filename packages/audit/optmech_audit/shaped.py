@@ -123,6 +123,7 @@ class ShapedNoise(CellNoise):
         far = max(self.lower[0].last, self.lower[1].last)
         low = min([-far, *(p.first for p in parts)]) - self.sensitivity - 1
         high = max([far, *(p.last for p in parts)]) + self.sensitivity + 1
+        # farther out only the loss changes, and it grows
         start, end = self.support
         if start is not None:
             low, high = max(low, start), max(high, start)

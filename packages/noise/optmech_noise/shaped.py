@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from optmech.errors import InfeasibleError, SolverError, TooLargeError
+from optmech.errors import InfeasibleError, SolverError
 from optmech_noise.additive.shaped import CurveNoise
 from optmech_noise.additive.shaped_law import Part, Parts, ShapedLaw
 from optmech_noise.program import NoneThereError, Program
@@ -40,23 +40,23 @@ class Shaped:
         low, high = stated.support
         self.costs: Any = stated.charged
         self.even = bool(getattr(self.costs, "is_even", True)) and low is None and high is None
-        if low is not None and high is not None and high - low > 4 * wide:
-            # an end that is so far out is as good as none
-            low, high = None if low < -2 * wide else low, None if high > 2 * wide else high
         steps = self.reach = stated.steps
-        start = low if low is not None else (-wide if high is None else high - 2 * wide)
-        end = high if high is not None else (wide if low is None else low + 2 * wide)
-        self.open = (low is None, high is None)
-        if end - start > 4 * _MOST:
-            raise TooLargeError(f"a range of {end - start:,} places", where="support")
-        self.first, self.last = start, end
-        self.low, self.high = start - steps * self.open[0], end + steps * self.open[1]
+        # around the place nearest to 0, as far as noise reaches: beyond it is as if it were open
+        place = nearest_place(low, high)
+        far = wide if low is None and high is None else 2 * wide
+        self.open = (
+            low is None or low + steps < place - far,
+            high is None or high - steps > place + far,
+        )
+        self.first = place - far if low is None or self.open[0] else low
+        self.last = place + far if high is None or self.open[1] else high
+        self.low, self.high = self.first - steps * self.open[0], self.last + steps * self.open[1]
         self.curve = [(float(rate), float(part)) for rate, part in stated.curve]
         rate = max(rate for rate, _ in self.curve)
         least = min(max(1e3 * min(part for _, part in self.curve), 1e-7), 1e-2)
-        middle = 0 if high is None else self.high - wide
-        if low is not None:
-            middle = min(self.low + wide, self.high)
+        middle = place if self.open[0] else min(self.low + wide, self.high)
+        if self.open[0] and not self.open[1]:
+            middle = self.high - wide
         places = np.arange(0 if self.even else self.low, self.high + 1)
         self.scales = np.maximum(np.exp(-rate * np.abs(places - middle) / steps), least)
         self.near = np.arange(self.first, self.last + 1)
@@ -226,7 +226,12 @@ class ShapedSearch(Session[C]):
         return None
 
 
+def nearest_place(low: int | None, high: int | None) -> int:
+    """The place of a range that is nearest to 0."""
+    place = 0 if low is None else max(0, low)
+    return place if high is None else min(place, high)
+
+
 def certain_place(low: int | None, high: int | None) -> ShapedLaw:
     """The law of always the same number, the nearest to 0 that there is."""
-    place = max(low if low is not None else 0, min(0, high if high is not None else 0))
-    return ShapedLaw(1, place, (2,))
+    return ShapedLaw(1, nearest_place(low, high), (2,))

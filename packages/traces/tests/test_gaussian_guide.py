@@ -16,7 +16,7 @@ from optmech_traces.gaussian.task import GaussianAnswer
 
 import optmech as om
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "traces.md"
 pytestmark = pytest.mark.skipif(not GUIDE.is_file(), reason="docs/ is not beside the tests")
 
 

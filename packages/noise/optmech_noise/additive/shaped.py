@@ -114,7 +114,7 @@ class CurveNoise(LatticeNoise):
 
     def reach(self, every: Sequence[Part]) -> tuple[int, int]:
         """The places that a bound is looked for at: beyond them all but the loss is constant, and
-        that does not fall."""
+        that does not fall, so that of a support that is farther out its nearest place says all."""
         wide, last = self.steps + 1, self.minorant.last
         low = min([-last, *(p.first for p in every)]) - wide
         high = max([last, *(p.last for p in every)]) + wide
