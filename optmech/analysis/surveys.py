@@ -73,7 +73,7 @@ class Estimate(Shown):
 
         It is **biased**, where some true shares are small most of all; its error is often less.
         """
-        return np.asarray(self.statistic @ nearest_distribution(self.shares))
+        return self.statistic @ nearest_distribution(self.shares)
 
 
 def nearest_distribution(values: Floats) -> Floats:
@@ -192,7 +192,7 @@ def variances(
     each = weights**2 @ m.matrix.T
     if worst:
         return np.array([_largest(*pair) for pair in zip(each, rows, strict=True)])
-    return np.asarray(each @ people - (rows @ people) ** 2)
+    return each @ people - (rows @ people) ** 2
 
 
 def _largest(squares: Floats, values: Floats) -> float:

@@ -36,7 +36,7 @@ class Survey(ReadOnly):
     @property
     def gram(self) -> Floats:
         """S = Cᵀ Ω C, rounded, (S, S)."""
-        return np.asarray((self.statistic.T * self.weights) @ self.statistic)
+        return (self.statistic.T * self.weights) @ self.statistic
 
 
 class PieceProof(NamedTuple):

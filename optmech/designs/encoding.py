@@ -4,7 +4,6 @@ files are made of."""
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +20,8 @@ from optmech.certificate.variance import PieceProof, VarianceProof
 from optmech.designs.promise import Approximation
 from optmech.errors import ProblemError, described
 from optmech.exact.arguments import require_keys, text
-from optmech.exact.codec import Codec, is_same, listing, one_of, placed, record, within
-from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.exact.codec import Codec, is_same, listing, one_of, record, within
+from optmech.exact.numerators import Numerators, decode_rows, encode_rows
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, MinimizeVariance, Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.fields import Plain
@@ -36,16 +35,10 @@ from optmech.spaces.tables import LOSSES, table
 if TYPE_CHECKING:
     from optmech.designs.design import OuterProof
 
-_HEX = re.compile(rf"[1-9a-f][0-9a-f]{{0,{MAX_BITS // 4}}}", re.ASCII)
-
 
 def encode_numerators(released: Numerators) -> Plain:
     """``{"bits": k, "rows": [[[o, ...], ["1f", ...]], ...]}``."""
-    rows = []
-    for row in released.rows:
-        used = [o for o, value in enumerate(row) if value]
-        rows.append([used, [f"{row[o]:x}" for o in used]])
-    return {"bits": released.bits, "rows": rows}
+    return {"bits": released.bits, "rows": encode_rows(released.rows)}
 
 
 def decode_numerators(plain: Plain, statement: Statement) -> Numerators:
@@ -53,13 +46,8 @@ def decode_numerators(plain: Plain, statement: Statement) -> Numerators:
     require_keys(plain, {"bits", "rows"}, "mechanism")
     if type(plain["bits"]) is not int or len(plain["rows"]) != statement.rows:
         raise ProblemError(f"needs whole bits and {statement.rows} rows", where="mechanism")
-    empty, words = [0] * statement.observables, "is not a numerator"
-    rows = (placed(row, empty, _numerator, "mechanism", words) for row in plain["rows"])
-    return Numerators(plain["bits"], tuple(rows))
-
-
-def _numerator(text: str) -> int | None:
-    return int(text, 16) if _HEX.fullmatch(text) else None
+    rows = decode_rows(plain["rows"], statement.observables, "mechanism")
+    return Numerators(plain["bits"], rows)
 
 
 def encode_problem(problem: Problem) -> Plain:

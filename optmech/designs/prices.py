@@ -320,7 +320,7 @@ class _Rates:
 
     def _sums(self, part: LiftedRatio | Approximate, weight: Floats) -> float:
         """Σ_k scale_k e^{r_k} Σ_o weight_ko (right_k P)[o]."""
-        seen = np.asarray(part.right @ self.matrix)
+        seen = part.right @ self.matrix
         inner = (weight * seen).sum(axis=1)
         used = np.isfinite(part.log_ratio) & (inner > 0)
         power = np.exp(part.log_ratio[used] + np.log(inner[used]))

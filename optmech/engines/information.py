@@ -113,7 +113,7 @@ def half(full: Floats) -> Floats:
 def whole(upper: Floats, size: int) -> Floats:
     """The symmetric matrix of a half."""
     place, scale = index_of(size), np.where(np.eye(size, dtype=bool), 1.0, 1 / _ROOT)
-    return np.asarray(upper[np.maximum(place, place.T)] * scale)
+    return upper[np.maximum(place, place.T)] * scale
 
 
 def products(rows: Floats, pairs: Ints) -> sp.csr_array:
@@ -238,7 +238,7 @@ class Search:
             self.pieces = [replace(pieces[0], basis=own)]
             self.basis = self.onto[0] @ own
             self.onto, self.size = [sp.eye_array(own.shape[1], format="csr")], own.shape[1]
-            self.sums = np.asarray((self.basis.T @ self.sums.T).T)
+            self.sums = (self.basis.T @ self.sums.T).T
         self.target = np.concatenate([np.ones(n), self.limits])
         self.count = sum(piece.size + piece.products.shape[0] for piece in self.pieces)
         self.points = [p.halves.T @ half(p.start) for p in self.pieces]

@@ -95,7 +95,7 @@ class Program:
         goal = direction - charges[:q] @ self.limits.losses[:, label]
         cost, right = -np.concatenate([goal, charges[q:]]), np.zeros(len(self.rows))
         found = linprog(cost, A_ub=self.rows, b_ub=right, A_eq=self.equal, b_eq=[1.0])
-        return None if found.x is None else np.asarray(found.x[: len(direction)])
+        return None if found.x is None else found.x[: len(direction)]
 
     def climbed(
         self, now: Weighed, charges: Floats, used: Pool, random: np.random.Generator, least: float
@@ -161,7 +161,7 @@ class Program:
             pool = pool.joined(Pool(np.array(columns), np.array(labels)))
         else:
             return None
-        return (pool, np.asarray(found.x[:-1])) if found.x[-1] < -_SLACK else None
+        return (pool, found.x[:-1]) if found.x[-1] < -_SLACK else None
 
 
 def started(

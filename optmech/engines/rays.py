@@ -78,8 +78,8 @@ class Rays:
     def signs(self, values: Floats) -> Bools:
         """What drawn values (k, S) say."""
         if self.edges is None:
-            return np.asarray(values > np.median(values, axis=1, keepdims=True))
-        return np.asarray(values[:, self.edges[:, 1]] > values[:, self.edges[:, 0]])
+            return values > np.median(values, axis=1, keepdims=True)
+        return values[:, self.edges[:, 1]] > values[:, self.edges[:, 0]]
 
     def improved(self, curve: Floats, prices: Floats, signs: Bools) -> tuple[Floats, Bools]:
         """Signs changed one by one while vᵀΓv - λᵀv grows, under πᵀv = 1."""

@@ -81,7 +81,9 @@ def placed(
     out, before = list(empty), -1
     for place, value in zip(places, given, strict=True):
         found = read(value)
-        if type(place) is not int or not before < place < len(out) or found is None:
+        if type(place) is not int or not before < place < len(out):
+            raise ProblemError("has indices that are none or do not increase", where=where)
+        if found is None:
             raise ProblemError(f"{described(value)} {words}", where=where)
         out[place], before = found, place
     return tuple(out)

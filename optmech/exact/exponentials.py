@@ -87,20 +87,16 @@ def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
 def exp_above(epsilon: Exact, distance: Floats) -> Floats:
     """The upper bounds of ``exp_range`` of a large array: those of a part of it, by themselves."""
     finite = np.isfinite(distance)
-    d = np.where(finite, distance, 0.0)
-    high = exp_up(up(stated_up(epsilon) * d))
+    high = exp_up(up(stated_up(epsilon) * np.where(finite, distance, 0.0)))
     high[~finite] = np.inf
-    high[finite & (d == 0)] = 1.0
+    high[distance == 0] = 1.0
     return high
 
 
 def exp_below(epsilon: Exact, distance: Floats) -> Floats:
     """The lower bounds of ``exp_range`` of a large array, or of a part of it."""
-    finite = np.isfinite(distance)
-    d = np.where(finite, distance, 0.0)
-    low = exp_down(down(stated_down(epsilon) * d))
-    low[~finite | (d == 0)] = 1.0
-    return np.maximum(low, 1.0)
+    known = np.where(np.isfinite(distance), distance, 0.0)
+    return np.maximum(exp_down(down(stated_down(epsilon) * known)), 1.0)
 
 
 def exp_lower(epsilon: Exact, d: float, bits: int) -> Fraction:

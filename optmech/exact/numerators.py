@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import compress, starmap
@@ -16,6 +17,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, locked, record
 from optmech.base.shown import SameFields
 from optmech.errors import ProblemError
+from optmech.exact.codec import Plain, placed
 from optmech.exact.sampler import Table
 
 MAX_BITS = 1074
@@ -24,6 +26,25 @@ _ROUNDED_BITS = 1020
 """Leaves room for mixing."""
 _PRECISION = 64
 """Bits that the least positive entry keeps."""
+
+
+_HEX = re.compile(rf"[1-9a-f][0-9a-f]{{0,{MAX_BITS // 4}}}", re.ASCII)
+
+
+def encode_rows(rows: Iterable[Sequence[int]]) -> Plain:
+    """``[[[o, ...], ["1f", ...]], ...]``: where each row is not 0, and what it is there."""
+    used = (([o for o, value in enumerate(row) if value], row) for row in rows)
+    return [[places, [f"{row[o]:x}" for o in places]] for places, row in used]
+
+
+def decode_rows(plain: Plain, count: int, where: str) -> tuple[tuple[int, ...], ...]:
+    """Read ``encode_rows``, rows of ``count``; raises ProblemError on anything else."""
+
+    def numerator(text: str) -> int | None:
+        return int(text, 16) if type(text) is str and _HEX.fullmatch(text) else None
+
+    empty = [0] * count
+    return tuple(placed(row, empty, numerator, where, "is not a numerator") for row in plain)
 
 
 class WholeRows(SameFields, ReadOnly):

@@ -47,13 +47,13 @@ def exp_up(x: Floats) -> Floats:
     """Floats >= e^x elementwise: e^-700 at least, and inf above 700."""
     with np.errstate(over="ignore"):
         out = _power(np.clip(x, _SMALL, _LARGE)) * (1 + _ERROR)
-    return np.asarray(np.where(x > _LARGE, np.inf, out))
+    return np.where(x > _LARGE, np.inf, out)
 
 
 def exp_down(x: Floats) -> Floats:
     """Floats <= e^x elementwise: 0 below -700, and e^700 at most."""
     out = _power(np.clip(x, _SMALL, _LARGE)) * (1 - _ERROR)
-    return np.asarray(np.where(x < _SMALL, 0.0, out))
+    return np.where(x < _SMALL, 0.0, out)
 
 
 def log_range(mantissa: Floats, exponent: Ints) -> tuple[Floats, Floats]:
@@ -81,12 +81,12 @@ def log_floats(values: Floats) -> tuple[Floats, Floats]:
 def up(values: Floats) -> Floats:
     """The floats after ``values``, which a sum or product rounded to nearest cannot exceed;
     infinities stay, as logarithms of true zeros or of nothing known."""
-    return np.asarray(np.where(np.isinf(values), values, np.nextafter(values, np.inf)))
+    return np.where(np.isinf(values), values, np.nextafter(values, np.inf))
 
 
 def down(values: Floats) -> Floats:
     """The floats before ``values``; infinities stay."""
-    return np.asarray(np.where(np.isinf(values), values, np.nextafter(values, -np.inf)))
+    return np.where(np.isinf(values), values, np.nextafter(values, -np.inf))
 
 
 def _power(x: Floats) -> Floats:

@@ -272,7 +272,7 @@ def distinct_places(points: Floats) -> tuple[Ints, Ints]:
     _, first, inverse = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    return np.sort(first), np.asarray(rank[inverse.reshape(-1)])
+    return np.sort(first), rank[inverse.reshape(-1)]
 
 
 def places_of(domain: Domain) -> tuple[Ints, Ints]:

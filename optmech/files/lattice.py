@@ -77,7 +77,7 @@ class Lattice(Mapped):
         require_room(len(held), "rows", observables=1)
         missing = int(np.isnan(points).any(axis=1).sum())
         outside = len(points) - missing - len(inside)
-        rows = np.asarray(index.reshape(-1))
+        rows = index.reshape(-1)
         return Listed(self.place_of(held), rows, outside=outside, missing=missing)
 
     def domain(self, directory: Path) -> Domain:

@@ -48,7 +48,7 @@ def _start(factor: Floats, prior: Floats) -> Floats:
         if weights.min() > 0 and np.allclose(columns @ weights, 1.0, rtol=1e-9):
             matrix = columns * weights
             break
-    return np.asarray((matrix / (prior @ matrix)) @ matrix.T)
+    return (matrix / (prior @ matrix)) @ matrix.T
 
 
 def _proof_form(form: str, ends: Ints, both: Ints) -> PieceProof:
@@ -202,7 +202,7 @@ def _inside(rows: Floats, prior: Floats) -> Floats | None:
         step[s] = _APART * min(found.x[-1] / np.abs(rows[:, s]).max(), middle[s])
         out += [middle + step, middle - step]
     columns = np.array(out)
-    return np.asarray(columns / (columns @ prior)[:, None])
+    return columns / (columns @ prior)[:, None]
 
 
 def _never(rows: Floats) -> Floats | None:

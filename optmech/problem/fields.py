@@ -36,6 +36,20 @@ def built(spec: Any, place: Place) -> Any:
     return spec.build(place) if hasattr(spec, "build") else spec
 
 
+def written(value: Any, space: Space) -> Plain:
+    """Numbers as they were stated, arrays and tuples as lists, priors as their weights."""
+    match value:
+        case Exact():
+            return value.text
+        case np.ndarray():
+            return value.tolist()
+        case list() | tuple():
+            return [written(one, space) for one in value]
+        case Prior():
+            return value.weights.tolist()
+    return value
+
+
 class Field(NamedTuple):
     """How the values of a converter are written and read.
 
@@ -46,7 +60,7 @@ class Field(NamedTuple):
     key: str | Callable[[], Any]
     """The type of the key in problem files, for pydantic: its name among the ``SORTS`` of
     ``optmech.reading.sections``, or a function, called when the first file is read."""
-    plain: Callable[[Any, Space], Plain] = lambda value, _: value
+    plain: Callable[[Any, Space], Plain] = written
     load: Callable[[Plain, Space], Any] = lambda plain, _: plain
     build: Callable[[Any, Place], Any] = built
     """From a value of the key's type."""
@@ -142,17 +156,13 @@ def _finite(rows: Plain) -> Plain:
 
 
 FIELDS |= {
-    number: Field("number", lambda value, _: value.text),
-    signed_number: Field("signed number", lambda value, _: value.text),
-    delta: Field("number", lambda value, _: value.text),
+    number: Field("number"),
+    signed_number: Field("signed number"),
+    delta: Field("number"),
     limit: Field("bound"),
     flag: Field(lambda: bool),
     distance: Field("distance", write_distance, read_distance),
-    adversary: Field(
-        "prior",
-        lambda value, _: value.weights.tolist(),
-        lambda plain, space: Prior(space.secrets, plain),
-    ),
+    adversary: Field("prior", load=lambda plain, space: Prior(space.secrets, plain)),
     mesh: Field(
         "mesh",
         lambda value, _: value.to_dict(),

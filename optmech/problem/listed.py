@@ -48,8 +48,8 @@ class Listed(SameFields, ReadOnly):
         if hasattr(given, "tocoo"):
             coo = given.tocoo(copy=True)
             coo.sum_duplicates()
-            shape, data = coo.shape, np.asarray(coo.data)
-            at = np.asarray(np.ravel_multi_index(tuple(coo.coords), shape))
+            shape, data = coo.shape, coo.data
+            at = np.ravel_multi_index(tuple(coo.coords), shape)
         else:
             try:
                 array = given.to_numpy() if labels else given

@@ -11,10 +11,9 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.read_only import Converted, checked, converted, record
 from optmech.certificate.variance import Survey
 from optmech.errors import ProblemError
-from optmech.problem import fields
 from optmech.problem.constraint import Record
-from optmech.problem.fields import FIELDS, Field, Plain
-from optmech.problem.space import Place, Space
+from optmech.problem.fields import FIELDS, Field
+from optmech.problem.space import Space
 from optmech.spaces.prior import Prior
 from optmech.spaces.statistics import Named, Statistic, as_statistic, statistic_matrix
 
@@ -36,18 +35,6 @@ def as_population(value: Population | None) -> Population | None:
     raise ProblemError("is no population", remedy='Give a Prior over the secrets, or "worst"')
 
 
-def _load_population(plain: Plain, space: Space) -> Population:
-    return "worst" if plain == "worst" else Prior(space.secrets, plain)
-
-
-def _build_population(spec: object, place: Place) -> Population:
-    return "worst" if spec == "worst" else fields.built(spec, place)
-
-
-def _rows_or_name() -> object:
-    return Named | list[list[float]]
-
-
 def _worst_or_prior() -> object:
     from optmech.reading.sections import SORTS
 
@@ -55,15 +42,11 @@ def _worst_or_prior() -> object:
 
 
 FIELDS |= {
-    as_statistic: Field(
-        _rows_or_name, lambda value, _: value if isinstance(value, str) else value.tolist()
-    ),
-    as_weights: Field(lambda: list[float], lambda value, _: value.tolist()),
+    as_statistic: Field(lambda: Named | list[list[float]]),
+    as_weights: Field(lambda: list[float]),
     as_population: Field(
         _worst_or_prior,
-        lambda value, _: value if isinstance(value, str) else value.weights.tolist(),
-        _load_population,
-        _build_population,
+        load=lambda plain, space: "worst" if plain == "worst" else Prior(space.secrets, plain),
     ),
 }
 

@@ -266,7 +266,7 @@ def _mean(points: Floats, rings: list[Floats], power: float) -> Floats:
     corners = np.vstack(rings)
     origin, size = corners[0], float(np.hypot(*np.ptp(corners, axis=0)))
     # differences of powers along the border lose their digits far away, where it is the middle
-    out: Floats = np.asarray(np.hypot(*(points - origin).T))
+    out: Floats = np.hypot(*(points - origin).T)
     near = out <= _FAR * size
     total, area, moment = np.zeros(int(near.sum())), 0.0, np.zeros(2)
     for k, ring in enumerate(rings):

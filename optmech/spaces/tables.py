@@ -38,7 +38,7 @@ SQUARES = "euclidean^2"
 
 
 def _squares(a: Domain, b: Domain) -> Floats:
-    return np.asarray(euclidean()(a, b) ** 2)
+    return euclidean()(a, b) ** 2
 
 
 LOSSES: Mapping[str, Distance] = {**NAMED, SQUARES: _squares}

@@ -392,8 +392,8 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     grown: Relation = np.asarray(outside.any(axis=1))
     while (grown != sources).any():
         sources = grown
-        sinks = np.asarray(relation[sources].any(axis=0))
-        grown = np.asarray(sources | (flows[:, sinks] > 0).any(axis=1))
+        sinks = relation[sources].any(axis=0)
+        grown = sources | (flows[:, sinks] > 0).any(axis=1)
     mass, capacity = int(masses.supply[sources].sum()), int(masses.demand[sinks].sum())
     if mass - capacity != missing:
         raise SolverError("the violating set does not account for the missing mass")

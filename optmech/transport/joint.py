@@ -301,7 +301,7 @@ class Floating(Program):
             reduced = self.prices - u[:, :, None] - self.v[:, None, :]
             reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
             # variables with negative reduced costs, the best few of every point
-            wanted = np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
+            wanted = self.best(reduced) & (reduced < -TOLERANCE)
             if not wanted.any():
                 return
             self.bring_in(wanted)

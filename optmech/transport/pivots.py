@@ -19,6 +19,7 @@ a plan and potentials, which ``gains`` evaluates.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -61,16 +62,11 @@ def potentials(cost: Floats, tree: Nodes) -> None:
     if has_kernels():
         run("potentials", np.ascontiguousarray(cost), *cost.shape, Struct(tree))
         return
-    sources, value, waiting = cost.shape[0], tree.value, [0]
-    value[0] = 0.0
-    while waiting:
-        node = waiting.pop()
-        child = tree.first[node]
-        while child >= 0:
-            i, j = min(node, child), max(node, child) - sources
-            value[child] = cost[i, j] - value[node]
-            waiting.append(child)
-            child = tree.following[child]
+    tree.value[0] = 0.0
+    for node in list(_below(0, tree))[1:]:
+        over = tree.parent[node]
+        i, j = min(node, over), max(node, over) - cost.shape[0]
+        tree.value[node] = cost[i, j] - tree.value[over]
 
 
 def pivot(source: int, sink: int, reduced: float, sources: int, tree: Nodes) -> None:
@@ -79,24 +75,18 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Nodes) -> 
         run("pivot", source, sink, float(reduced), sources, Struct(tree))
         return
     parent, flow = tree.parent, tree.flow
-    join = _join(source, sink, tree)
+    ways = _ways(source, sink, tree)
     least = np.iinfo(np.int64).max
     leaving, from_source = -1, True
-    node = source
-    while node != join:
+    for node in ways[0]:
         if node < sources and flow[node] < least:
             least, leaving = flow[node], node
-        node = parent[node]
-    node = sink
-    while node != join:
+    for node in ways[1]:
         if node >= sources and flow[node] <= least:
             least, leaving, from_source = flow[node], node, False
-        node = parent[node]
-    for end, change in ((source, -least), (sink, least)):
-        node = end
-        while node != join:
+    for way, change in zip(ways, (-least, least), strict=True):
+        for node in way:
             flow[node] += change if node < sources else -change
-            node = parent[node]
     node = root = source if from_source else sink
     above, carried = (sink, least) if from_source else (source, least)
     while True:
@@ -110,14 +100,30 @@ def pivot(source: int, sink: int, reduced: float, sources: int, tree: Nodes) -> 
     _settle(root, reduced, sources, tree)
 
 
-def _join(a: int, b: int, tree: Nodes) -> int:
-    """Where the ways up from two nodes meet."""
+def _ways(a: int, b: int, tree: Nodes) -> tuple[list[int], list[int]]:
+    """The ways up from two nodes to where they meet."""
+    first: list[int] = []
+    second: list[int] = []
     while a != b:
         if tree.depth[a] >= tree.depth[b]:
+            first.append(a)
             a = tree.parent[a]
         else:
+            second.append(b)
             b = tree.parent[b]
-    return a
+    return first, second
+
+
+def _below(root: int, tree: Nodes) -> Iterator[int]:
+    """A node and all that hang below it, none before its parent."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        child = tree.first[node]
+        while child >= 0:
+            waiting.append(child)
+            child = tree.following[child]
 
 
 def _detach(node: int, tree: Nodes) -> None:
@@ -132,15 +138,9 @@ def _detach(node: int, tree: Nodes) -> None:
 
 def _settle(root: int, reduced: float, sources: int, tree: Nodes) -> None:
     """Depths and potentials below a node that hangs elsewhere now."""
-    waiting, kind = [root], root < sources
-    while waiting:
-        node = waiting.pop()
+    for node in _below(root, tree):
         tree.depth[node] = tree.depth[tree.parent[node]] + 1
-        tree.value[node] += reduced if (node < sources) == kind else -reduced
-        child = tree.first[node]
-        while child >= 0:
-            waiting.append(child)
-            child = tree.following[child]
+        tree.value[node] += reduced if (node < sources) == (root < sources) else -reduced
 
 
 def improve(cost: Floats, slack: float, limit: int, tree: Nodes) -> int:
@@ -176,54 +176,27 @@ _LITTLE = 1e-13
 """Flows below 0 by less than this part of their row and of their column are left alone."""
 
 
-def _walk(
-    n: int, root: int, first: Ints, second: Ints, order: Ints, parent: Ints, up: Ints
-) -> None:
-    """Nodes of the tree from the row ``root`` on, with the arc that leads to each."""
-    size = len(order)
-    start = np.zeros(size + 1, dtype=np.int64)
-    for e in range(size - 1):
-        start[first[e] + 1] += 1
-        start[n + second[e] + 1] += 1
-    for k in range(size):
-        start[k + 1] += start[k]
-    place = start[:-1].copy()
-    arcs = np.empty(2 * (size - 1), dtype=np.int64)
-    for e in range(size - 1):
-        arcs[place[first[e]]] = e
-        place[first[e]] += 1
-        arcs[place[n + second[e]]] = e
-        place[n + second[e]] += 1
-    order[0], parent[root], up[root] = root, -1, -1
-    count, done = 1, 0
-    while done < count:
-        node = order[done]
-        done += 1
-        for k in range(start[node], start[node + 1]):
-            e = arcs[k]
-            if e != up[node]:
-                other = n + second[e] if node < n else first[e]
-                up[other] = e
-                parent[other] = node
-                order[count] = other
-                count += 1
+def _walk(n: int, root: int, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+    """Nodes of the tree from the row ``root`` on, their parents, and the arcs from there."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    sinks, size = n + second, len(first) + 1
+    graph = csr_array((np.ones(size - 1), (first, sinks)), shape=(size, size))
+    order, parent = breadth_first_order(graph, root, directed=False)
+    up = np.full(size, -1)
+    up[np.where(parent[first] == sinks, first, sinks)] = np.arange(size - 1)
+    return order, parent, up
 
 
 def _star(w: Floats, first: Ints, second: Ints) -> int:
     """The basis in which one row, the one whose bound is best, reaches all columns; that row."""
     n, m = w.shape
-    best, centre = -np.inf, 0
-    for i in range(n):
-        least = w[i].min()
-        bound = least - np.log(np.exp(least - w[i]).sum())
-        if bound > best:
-            best, centre = bound, i
-    e = m
+    least = w.min(axis=1)
+    centre = int((least - np.log(np.exp(least[:, None] - w).sum(axis=1))).argmax())
+    others = np.delete(np.arange(n), centre)
     first[:m], second[:m] = centre, np.arange(m)
-    for i in range(n):
-        if i != centre:
-            first[e], second[e] = i, (w[i] - w[centre]).argmin()
-            e += 1
+    first[m:], second[m:] = others, (w[others] - w[centre]).argmin(axis=1)
     return centre
 
 
@@ -236,17 +209,12 @@ def _least_arrival(
     n, m = w.shape
     size = n + m
     root = _star(w, first, second)
-    order, parent = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    up = np.empty(size, dtype=np.int64)
-    value, mass, need, behind = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    flow = np.empty(size - 1)
-    side = np.empty(size, dtype=np.bool_)
+    value, flow, side = np.zeros(size), np.empty(size - 1), np.zeros(size, dtype=np.bool_)
     pivots = 0
     while True:
-        _walk(n, root, first, second, order, parent, up)
+        order, parent, up = _walk(n, root, first, second)
         value[root] = 0.0
-        for k in range(1, size):
-            node = order[k]
+        for node in order[1:]:
             length = w[first[up[node]], second[up[node]]]
             value[node] = value[parent[node]] + (length if node < n else -length)
         # what weighs most becomes the root, so that its rounding is nowhere but there
@@ -254,14 +222,13 @@ def _least_arrival(
         value -= value[heaviest]
         if heaviest != root:
             root = heaviest
-            _walk(n, root, first, second, order, parent, up)
-        mass[:] = np.exp(np.maximum(value, _LEAST))
+            order, parent, up = _walk(n, root, first, second)
+        mass = np.exp(np.maximum(value, _LEAST))
         rate = mass[:n].sum() / mass[n:].sum()
-        need[:n], need[n:] = mass[:n], rate * mass[n:]
-        behind[:] = need
+        need = np.append(mass[:n], rate * mass[n:])
+        behind = need.copy()
         lowest, cut = 0.0, -1
-        for k in range(size - 1, 0, -1):
-            node = order[k]
+        for node in order[:0:-1]:
             e = up[node]
             flow[e] = need[node]
             need[parent[node]] -= need[node]
@@ -273,19 +240,13 @@ def _least_arrival(
             break
         # the side that rises is the one of the arc's column
         side[order[0]] = False
-        for k in range(1, size):
-            node = order[k]
+        for node in order[1:]:
             side[node] = node == cut or side[parent[node]]
-        rises = cut >= n
-        step, row, column = np.inf, -1, -1
-        for i in range(n):
-            if side[i] == rises:
-                for j in range(m):
-                    if side[n + j] != rises:
-                        slack = w[i, j] + value[n + j] - value[i]
-                        if slack < step:
-                            step, row, column = slack, i, j
-        if row < 0:
+        slack = w + value[n:] - value[:n, None]
+        rising = side == (cut >= n)
+        slack[~rising[:n, None] | rising[n:]] = np.inf
+        row, column = divmod(int(slack.argmin()), m)
+        if not slack[row, column] < np.inf:
             break
         first[up[cut]], second[up[cut]] = row, column
         pivots += 1

@@ -215,7 +215,7 @@ class Refinement(Program):
         if not negative.any():
             return negative, worst
         plain = scaled(reduced, -worst.bit_length())
-        return np.asarray(self.best(plain) & negative), worst
+        return self.best(plain) & negative, worst
 
     # ---------------------------------------------------------------- results
     def outputs(self) -> list[list[int]]:

@@ -225,7 +225,7 @@ def _torch(xp: Any, text: str) -> Arrays:
         xp=xp,
         device=device,
         name=text if device.type == "cpu" else f"{text} ({torch.cuda.get_device_name(device)})",
-        to_host=lambda array: np.asarray(array.cpu().numpy()),
+        to_host=lambda array: array.cpu().numpy(),
         sums=sums,
         inverse_factors=partial(_inverse_factors, xp, cholesky),
         free_bytes=memory.available_bytes if device.type == "cpu" else free,
@@ -254,7 +254,7 @@ def _cupy(xp: Any, number: int) -> Arrays:
         xp=xp,
         device=device,
         name=f"cupy:{number}",
-        to_host=lambda array: np.asarray(array.get()),
+        to_host=lambda array: array.get(),
         sums=cupy.bincount,
         inverse_factors=partial(_inverse_factors, xp, cholesky),
         free_bytes=lambda: int(

@@ -62,7 +62,7 @@ class Generator(ReadOnly):
 
     def cut(self, slopes: Floats) -> Floats:
         """Slopes within the limits."""
-        return np.asarray(np.clip(np.nan_to_num(slopes), self.lowest, self.highest))
+        return np.clip(np.nan_to_num(slopes), self.lowest, self.highest)
 
     def tangents(self, ratios: Floats) -> tuple[Floats, Floats]:
         """α and β of the planes that touch q f(p/q) where p/q is one of ``ratios`` (0 to inf)."""
@@ -177,7 +177,7 @@ def power_generator(order: Fraction) -> Generator:
             out = np.where(close, sign * q * _excess(a, np.where(close, x, 0.0)), far)
         at_zero = sign * (a - 1) * q
         alone = np.where(p > 0, np.inf if order > 1 else a * p, 0.0)
-        return np.asarray(np.where(q == 0, alone, np.where(p == 0, at_zero, out)))
+        return np.where(q == 0, alone, np.where(p == 0, at_zero, out))
 
     def slope(t: Floats) -> Floats:
         with np.errstate(all="ignore"):

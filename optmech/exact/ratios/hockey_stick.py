@@ -55,7 +55,7 @@ def log_ratio(p: Floats, q: Floats) -> Floats:
         extreme = (quotient < 1e-300) | (quotient > 1e300)
         out[extreme] = np.log(p[extreme]) - np.log(q[extreme])
     out[p == 0] = -np.inf
-    return np.asarray(out)
+    return out
 
 
 def most_revealing(p: Floats, q: Floats) -> tuple[np.ndarray, Floats]:

@@ -182,4 +182,4 @@ def log_values(p: Wide) -> Floats:
     """ln p; -inf where p is 0."""
     with np.errstate(divide="ignore"):
         logs = np.log(p.mantissa)
-    return np.asarray(np.where(p.positive, logs + p.exponent * _LN2, -np.inf))
+    return np.where(p.positive, logs + p.exponent * _LN2, -np.inf)

@@ -199,7 +199,7 @@ class LinearPart(Part):
             np.array([sign * np.inf if v is None else float(v) for v in limits])
             for limits, sign in ((family.lower, -1), (family.upper, 1))
         )
-        largest = np.asarray(abs(family.weights).max(axis=1).toarray()).ravel()
+        largest = abs(family.weights).max(axis=1).toarray().ravel()
         stated = np.where(np.isfinite(upper), abs(upper), np.where(np.isfinite(lower), lower, 0))
         size = np.maximum(np.maximum(largest, abs(stated)), 1e-300)
         equal = lower == upper

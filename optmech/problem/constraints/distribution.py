@@ -174,16 +174,10 @@ def _build(spec: Any, place: Place) -> list[Any]:
     return found
 
 
-FIELDS[as_pairs] = Field(
-    "pairs", plain=lambda value, _: [[a.tolist(), b.tolist()] for a, b in value], build=_build
-)
+FIELDS[as_pairs] = Field("pairs", build=_build)
 FIELDS[as_divergence] = Field("divergence")
-FIELDS[as_scale] = Field("scale", lambda value, _: list(value))
-FIELDS[as_mixtures] = Field(
-    "mixtures",
-    lambda value, _: [row.tolist() for row in value],
-    build=_build,
-)
+FIELDS[as_scale] = Field("scale")
+FIELDS[as_mixtures] = Field("mixtures", build=_build)
 
 
 @constraint("distribution_privacy")

@@ -16,7 +16,7 @@ from optmech.base.read_only import Converted, converted, record
 from optmech.certificate.families import Fixed
 from optmech.errors import ProblemError, inside
 from optmech.exact.arguments import whole
-from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.exact.numerators import Numerators, decode_rows, encode_rows
 from optmech.problem.constraint import ForUse, Kept, Remarks, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import GivenRows, Place, Space, whole_rows
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from optmech.reading.sections import Section
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
-_HEX = re.compile(rf"[1-9a-f][0-9a-f]{{0,{MAX_BITS // 4}}}", re.ASCII)
 
 
 def as_rows(value: object) -> GivenRows:
@@ -131,37 +130,29 @@ class FixedRows(ForUse):
     def plain(self, space: Space) -> dict[str, Plain]:
         """The rows that are kept, by the indices of secrets and observables."""
         secrets, rows = self.held(space)
-        entries = [[(o, value) for o, value in enumerate(row) if value] for row in rows.rows]
         return {
             "source": self.rows.source,
             "bits": rows.bits,
             "secrets": secrets,
-            "rows": [[[o for o, _ in row], [f"{v:x}" for _, v in row]] for row in entries],
+            "rows": encode_rows(rows.rows),
         }
 
     @classmethod
     def load(cls, plain: Plain, space: Space) -> Self:
         """The constraint that ``plain`` wrote; indices that are none, and other numerals, are
         refused."""
-        labels, count = space.secrets.labels, len(space.observables)
+        labels = space.secrets.labels
         secrets = [whole(s, "secrets", 0, len(labels) - 1) for s in plain["secrets"]]
-        _require_order(secrets, "secrets")
-        rows = []
-        for places, digits in plain["rows"]:
-            row = [0] * count
-            for o, text in zip(places, digits, strict=True):
-                if type(text) is not str or not _HEX.fullmatch(text):
-                    raise ProblemError("is no whole number in hexadecimal", where="rows")
-                row[whole(o, "rows", 0, count - 1)] = int(text, 16)
-            _require_order(places, "rows")
-            rows.append(tuple(row))
+        if any(a >= b for a, b in pairwise(secrets)):
+            raise ProblemError("has indices that do not increase", where="secrets")
+        rows = decode_rows(plain["rows"], len(space.observables), "rows")
         if len(rows) != len(secrets) or type(plain["bits"]) is not int:
             raise ProblemError("has another number of rows than of secrets", where="rows")
         source = plain["source"]
         if type(source) is not str or (source and not _DIGEST.fullmatch(source)):
             raise ProblemError("is no digest", where="source")
         kept = tuple(labels[s] for s in secrets)
-        exact = Numerators(plain["bits"], tuple(rows))
+        exact = Numerators(plain["bits"], rows)
         return cls(GivenRows(kept, tuple(space.observables.labels), exact, source))
 
     @classmethod
@@ -240,11 +231,6 @@ class FixedRows(ForUse):
                 "cannot report them either",
             )
         ]
-
-
-def _require_order(indices: list[int], where: str) -> None:
-    if any(a >= b for a, b in pairwise(indices)):
-        raise ProblemError("has indices that do not increase", where=where)
 
 
 def _label(given: Hashable, space: Space) -> Hashable:

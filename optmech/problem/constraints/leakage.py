@@ -289,7 +289,7 @@ def as_minimum(value: object) -> Exact:
     return parse_exact(value, where="")
 
 
-FIELDS[as_minimum] = Field("number or share", lambda value, _: value.text)
+FIELDS[as_minimum] = Field("number or share")
 
 
 @constraint("distortion_privacy")

@@ -96,10 +96,6 @@ def as_title(value: str) -> str:
     return value
 
 
-def _labels_at(plain: Any, space: Space) -> Any:
-    return [space.observables.labels[o] for o in plain]
-
-
 def _build_reports(spec: Any, place: Place) -> list[Hashable]:
     out = []
     for k, given in enumerate(spec):
@@ -119,17 +115,17 @@ FIELDS |= {
         lambda value, _: value.plain(),
         lambda plain, _: Listed.load(plain, fields.number),
     ),
-    as_limits: Field("limits", lambda value, _: [v.text for v in value]),
+    as_limits: Field("limits"),
     as_reports: Field(
         "labels",
         lambda value, space: np.flatnonzero(
             chosen(value, space.observables.labels, "reports")
         ).tolist(),
-        _labels_at,
+        lambda plain, space: [space.observables.labels[o] for o in plain],
         _build_reports,
     ),
     as_per: Field(lambda: Per),
-    as_tolerance: Field("number", lambda value, _: value.text),
+    as_tolerance: Field("number"),
     as_title: Field(lambda: str),
 }
 

@@ -97,7 +97,7 @@ def as_values(value: ArrayLike) -> Floats:
 
 
 FIELDS[positive] = FIELDS[fields.number]
-FIELDS[as_values] = Field("values", lambda value, _: value.tolist())
+FIELDS[as_values] = Field("values")
 
 
 @constraint("bias")

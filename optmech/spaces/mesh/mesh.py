@@ -550,7 +550,7 @@ class Mesh(SameFields, ReadOnly):
         """Which of the points (n, k) it reports from, decided exactly."""
         places = coordinate_rows(points, 2)
         triangles, weights = self.locate(places)
-        inside = np.asarray(triangles >= 0)
+        inside = triangles >= 0
         # floats find what is next to the border on either side of it: decided exactly there
         unsure = self._near(places) & (~inside | (weights.min(axis=1) < _BORDER))
         for k in np.flatnonzero(unsure).tolist():
