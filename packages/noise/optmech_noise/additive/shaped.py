@@ -112,25 +112,12 @@ class CurveNoise(LatticeNoise):
         total = sum((self.majorant(k) * v for k, v in places), Fraction(0))
         return self.means.unit * total / (1 << int(self.law.bits))
 
-    def reach(self, every: Sequence[Part]) -> tuple[int, int]:
-        """The places that a bound is looked for at: beyond them all but the loss is constant, and
-        that does not fall, so that of a support that is farther out its nearest place says all."""
-        wide, last = self.steps + 1, self.minorant.last
-        low = min([-last, *(p.first for p in every)]) - wide
-        high = max([last, *(p.last for p in every)]) + wide
-        first, end = self.support
-        if first is not None:
-            low, high = max(low, first), max(high, first)
-        if end is not None:
-            low, high = min(low, end), min(high, end)
-        return low, high
-
     def _proved(self, found: Parts) -> Fraction:
         every, loss, unit = found.every, self.minorant, 1 << found.bits
         if any(p.bound >= len(self.curve) or abs(p.shift) > self.steps for p in every):
             raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
         powers = [exp_bounds(rate, BITS)[1] for rate, _ in self.curve]
-        low, high = self.reach(every)
+        low, high = reach_of(self, every)
         wide = self.steps + 1
         gains = [0] * (high - low + 1)
         harms = [[0] * (high - low + 1) for _ in self.curve]
@@ -153,6 +140,20 @@ class CurveNoise(LatticeNoise):
     def stated(self) -> dict[str, object]:
         pairs = [[rate.text, part.text] for rate, part in self.curve]
         return {"curve": pairs, "sensitivity": float(self.sensitivity), "support": self.support}
+
+
+def reach_of(design: CurveNoise, every: Sequence[Part]) -> tuple[int, int]:
+    """The places that a bound is looked for at: beyond them all but the loss is constant, and that
+    does not fall, so that of a support that is farther out its nearest place says all."""
+    wide, last = design.steps + 1, design.minorant.last
+    low = min([-last, *(p.first for p in every)]) - wide
+    high = max([last, *(p.last for p in every)]) + wide
+    first, end = design.support
+    if first is not None:
+        low, high = max(low, first), max(high, first)
+    if end is not None:
+        low, high = min(low, end), min(high, end)
+    return low, high
 
 
 @kind("Give what om.noise.optimal(curve=…) or (…, support=…) returns", {"str": LOAD})

@@ -20,7 +20,7 @@ from optmech_noise.additive.entries import (
     demand_small,
     encode_loss,
 )
-from optmech_noise.additive.shaped import ShapedNoise, ShapedRealNoise
+from optmech_noise.additive.shaped import ShapedNoise, ShapedRealNoise, reach_of
 from optmech_noise.additive.shaped_law import (
     MOST_PAIRS_OF,
     Part,
@@ -60,7 +60,7 @@ def _shaped_noise(made: Any, **given: Any) -> Any:
         demand(known, "has a bound or a shift that is none", "multipliers")
     every = found.every
     demand_few(found.parts)
-    low, high = design.reach(every)
+    low, high = reach_of(design, every)
     work = (high - low) * max(1, len(every))
     demand(work <= MOST_SHAPED and low <= high, "span too many places", "multipliers")
     return design
