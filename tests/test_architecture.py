@@ -57,8 +57,9 @@ TAKEN = {
     """,
     "optmech_surveys": """
         analysis.counts analysis.measures analysis.probabilities analysis.surveys base.arrays
-        base.names base.read_only base.shown base.simplex base.storage cli.inputs cli.output
-        designs.design errors exact.arguments exact.number exact.numerators exact.rounding
+        base.names base.read_only base.shown base.simplex base.storage certificate.variance
+        cli.inputs cli.output designs.design errors exact.arguments exact.number exact.numerators
+        exact.rounding
         files.load lp.inequalities mechanisms.discrete mechanisms.planar pipeline.solve problem
         repair show.plots.drawing spaces.arguments spaces.domain spaces.labels spaces.mechanism
         spaces.prior spaces.rationals

@@ -28,7 +28,10 @@ def reached(
     most: float = math.inf,
 ) -> tuple[float, float]:
     """Ends around the place from which on a claim holds, where nothing is known of ``high``: it is
-    doubled until the claim holds, and is infinite where it would be above ``most``."""
+    doubled until the claim holds, and is infinite where it would be above ``most``. Both are
+    ``low`` where the claim holds there."""
+    if holds(low):
+        return low, low
     while high <= most and not holds(high):
         low, high = high, 2 * high
     return bisected(holds, low, high, steps, close) if high <= most else (low, math.inf)

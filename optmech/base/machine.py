@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optmech.errors import OptmechError, ProblemError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, ProcessPoolExecutor
 
 _SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that keep numeric libraries to one thread, where they are set before loading."""
@@ -46,6 +52,44 @@ def prepare_worker() -> None:
             os._exit(1)
 
         threading.Thread(target=follow, daemon=True).start()
+
+
+def own_processes(count: int) -> ProcessPoolExecutor:
+    """So many processes of our own on this machine, started afresh and never forked."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=prepare_worker)
+
+
+@contextmanager
+def dask_executor(address: str, home: str = ".") -> Iterator[Executor]:
+    """The executor of the cluster whose scheduler is at ``address``, for the distribution in the
+    folder ``home``. Raises ProblemError where distributed is not installed or no scheduler
+    answers."""
+    if find_spec("distributed") is None:
+        raise ProblemError("Dask is not installed", where="dask", remedy=installing("dask", home))
+    from distributed import Client
+
+    reason = ""
+    # a client that could not be made complains of itself when it is taken down: here, unheard
+    heard, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        client = Client(address, timeout="10s", set_as_default=False)
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+    finally:
+        # the error holds the client until here
+        gc.collect()
+        sys.unraisablehook = heard
+    if reason:
+        raise ProblemError(
+            f"no scheduler answers at {address!r}: {reason}",
+            where="dask",
+            remedy="Start one with dask scheduler, and give its address",
+        )
+    with client:
+        yield client.get_executor(pure=False, retries=2)
 
 
 def duration(seconds: float) -> str:

@@ -23,7 +23,7 @@ from optmech.problem import DifferentialPrivacy, MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
 from optmech.problem.ratios import gradient_in
 from optmech.spaces import distances
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, part_of
 from optmech.spaces.mesh.network import Network
 from optmech.spaces.prior import Prior
 
@@ -142,9 +142,7 @@ def outer_network(problem: Problem) -> Problem | None:
     secrets, kept = problem.secrets, np.arange(len(problem.secrets))
     if all(metric) and problem.objective == "expected_loss" and len(secrets) > FEW_BESIDE:
         kept = np.flatnonzero(problem.prior.weights)
-        labels = [secrets.labels[k] for k in kept.tolist()]
-        points = secrets.require_points("bound")[kept]
-        secrets = Domain(labels, points, secrets.unit, coordinates=secrets.coordinates)
+        secrets = part_of(secrets, kept.tolist())
     apart = distances.matrix(network.apart[np.ix_(kept, kept)])
     constraints: list[Constraint] = [
         MetricPrivacy(stated.epsilon, apart)

@@ -143,7 +143,7 @@ class Promise(Shown):
         where = {"every point": "at every point", "cells": "between centres of cells",
                  "places": "between places"}.get(self.scope, "between secrets")  # fmt: skip
         named = self.measure is not None and self.measure.name != "hamming"
-        per = self.unit[:40] or (_per(self.measure)[:80] if named and self.measure else "")
+        per = self.unit[:40] or (per_words(self.measure)[:80] if named and self.measure else "")
         per = f" per {per}" if per and per.isprintable() else ""
         odds = ", ".join(
             f"{times(factor)} at {length_words(metres)}" for metres, factor in self.odds.items()
@@ -243,7 +243,7 @@ def _first(problem: Problem, stated: Stated, mechanism: Mechanism | None) -> Pro
     assert promised.epsilon is not None
     assert promised.measure is not None
     epsilon, measure = float(promised.epsilon), promised.measure
-    rate = f"ε = {promised.epsilon.words} per {_per(measure)}"
+    rate = f"ε = {promised.epsilon.words} per {per_words(measure)}"
     if promised.epsilon.log_of is not None:
         rate += f", {from_above(epsilon, 4)}"
     if promised.scope == "every point":
@@ -251,7 +251,7 @@ def _first(problem: Problem, stated: Stated, mechanism: Mechanism | None) -> Pro
     return between(secrets, (epsilon, rate, measure), mechanism)
 
 
-def _per(measure: Measure) -> str:
+def per_words(measure: Measure) -> str:
     """What ε is per, so that nobody takes another distance for it."""
     plain = measure.course in ("straight", "great circle", "roads")
     if measure.unit:

@@ -376,6 +376,13 @@ class Domain(SameFields, ReadOnly):
         return self.points
 
 
+def part_of(domain: Domain, chosen: Sequence[int]) -> Domain:
+    """Some elements of a domain, by their indices."""
+    points = None if domain.points is None else domain.points[chosen]
+    labels = [domain.labels[k] for k in chosen]
+    return Domain(labels, points, domain.unit, coordinates=domain.coordinates)
+
+
 @frozen
 class Tiles(Domain):
     """Rectangles that tile one."""

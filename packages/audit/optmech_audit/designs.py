@@ -189,15 +189,18 @@ def check_figures(
     ``bound`` is that of its negative. With a bound ``beyond`` the mesh the lower one is about more
     mechanisms."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
-    if stated.survey is not None:
-        return check_variance(stated, mechanism, result)
     sign = -1 if stated.objective == "distortion" else 1
-    proved, value = bound.value(), stated.value(mechanism)
+    if stated.survey is None:
+        proved, value = bound.value(), stated.value(mechanism)
+    else:
+        value, proved = stated.spread(mechanism)
     floor = -blind(stated.attacked) if stated.attacked else ZERO
     need(sign * objective == rounded_up(value), f"the {stated.objective} is another one")
     need(sign * claimed <= max(proved, floor, by_cells), "the bound is not proved")
-    if stated.attacked:
-        priced = least == 0 or least <= least_loss(stated, bound, value - proved)
+    if stated.attacked or stated.survey is not None:
+        # a variance says nothing of the loss
+        priced = least == 0 or (stated.survey is None
+                                and least <= least_loss(stated, bound, value - proved))  # fmt: skip
         need(priced, "the least loss: unproved")
         value = dot(stated.prior, mechanism.losses(stated.loss))
     elif beyond is not None:
@@ -208,24 +211,12 @@ def check_figures(
     said = gap_said(result["status"], sign * objective, sign * claimed)
     if by_cells == math.inf:
         return [f"loss {float(loss):.15g}"]
+    if stated.survey is not None:
+        return [f"variance {float(objective):.15g}, bound {float(claimed)!r}", said]
     return [
         f"objective {float(objective):.15g}, bound {float(claimed)!r}",
         f"loss {float(loss):.15g}, lower bound {float(least)!r}",
         said,
-    ]
-
-
-def check_variance(stated: Statement, mechanism: Mechanism, result: Body) -> list[str]:
-    """The same of a design for a statistic, whose loss has no bound."""
-    objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
-    value, proved = stated.spread(mechanism)
-    need(objective == rounded_up(value), "the variance is another one")
-    need(claimed <= proved, "the bound is not proved")
-    lost = dot(stated.prior, mechanism.losses(stated.loss))
-    need(loss == rounded_up(lost) and least == 0, "the loss is another one")
-    return [
-        f"variance {float(objective):.15g}, bound {float(claimed)!r}",
-        gap_said(result["status"], objective, claimed),
     ]
 
 

@@ -26,17 +26,17 @@ FARTHEST = 5000.0
 def is_earth(path: str) -> bool:
     """Whether a file begins like one for the whole earth; a pipe is not opened, as that would wait
     for a writer."""
-    return begins_with(path, PACKED) and EARTH in start_of(path, 64)
+    return is_packed(path) and EARTH in start_of(path)
 
 
-def begins_with(path: str, head: bytes) -> bool:
-    return start_of(path, len(head)) == head
+def is_packed(path: str) -> bool:
+    return start_of(path).startswith(PACKED)
 
 
-def start_of(path: str, size: int) -> bytes:
+def start_of(path: str) -> bytes:
     """The first bytes of a file; of a pipe none."""
     with stream_of(path) as stream:
-        return part_of(stream, size)
+        return part_of(stream, 64)
 
 
 def judge_earth(path: str) -> Verdict:

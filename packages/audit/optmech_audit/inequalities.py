@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 
 from optmech_audit.document import Matrix, Vector, fraction, members
 from optmech_audit.mechanisms import (
-    FINER,
     SCALE,
     Lagrangian,
     Mask,
@@ -420,7 +419,7 @@ class Row(NamedTuple):
     def over(self, p: Mechanism, limit: Real, sign: int) -> Fraction:
         """By how much the sum misses a limit, or more: it is one of multiples of logarithms."""
         parts: dict[Fraction | None, Fraction] = {None: -self.slack}
-        unit = 1 << (p.bits - (0 if p.shares is None else FINER))
+        unit = 1 << p.own_bits
         own = [(limit.log_of, -sign * limit.factor)]
         for s, o, w in self.entries:
             row, total = p.exact(s)

@@ -53,6 +53,11 @@ class Mechanism(NamedTuple):
         return (self.rows[s], 1) if self.shares is None else self.shares[s]
 
     @property
+    def own_bits(self) -> int:
+        """Of ``exact``."""
+        return self.bits - (0 if self.shares is None else FINER)
+
+    @property
     def high(self) -> Rows:
         return self.rows if self.above is None else self.above
 
@@ -65,7 +70,7 @@ class Mechanism(NamedTuple):
         if not parts or over.bit_length() > LONGEST:
             return None
         rows = [[v // part * (over * part // total) for v in row] for row, total, part in parts]
-        return Mechanism(self.bits - FINER, rows), over
+        return Mechanism(self.own_bits, rows), over
 
     def judged(
         self, measure: Callable[[Mechanism], Fraction], fits: Callable[[Fraction], bool]
@@ -96,11 +101,11 @@ class Mechanism(NamedTuple):
 
     def means(self, values: Matrix) -> Vector:
         """Σ_o values[s][o] P[s,o] for every s, exactly."""
-        bits, found = self.bits - (0 if self.shares is None else FINER), []
+        found = []
         for s, own in enumerate(values):
             row, total = self.exact(s)
             mean = sum((v * p for v, p in paired(own, row) if p), ZERO)
-            found.append(mean / (total << bits))
+            found.append(mean / (total << self.own_bits))
         return found
 
     def losses(self, loss: Matrix) -> Vector:

@@ -43,6 +43,13 @@ class Claims:
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"], 0)
 
+    def read_masses(self, digits: object, masses: object, most: int, fault: str) -> list[int]:
+        """Whole numbers that sum to 2^digits, at most so many."""
+        self.bits, found = whole(digits, 4097), wholes(masses)
+        need(self.bits > 0 and 0 < len(found) <= most, fault)
+        need(sum(found) == 1 << self.bits, "the probabilities do not sum to one")
+        return found
+
     def judged(self, cost: Fraction, least: Fraction, among: str = "") -> str:
         """The claims against what was found, in words."""
         loss = rounded_up(cost)
@@ -263,7 +270,6 @@ class Noise(Claims):
 
 
 LOG = 256  # binary digits of logarithms
-Bound = tuple[Fraction, Real]
 
 
 class PowerNoise(Noise):

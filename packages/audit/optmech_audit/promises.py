@@ -42,8 +42,7 @@ def clause(c: Body, stated: Statement) -> Body:
     out["epsilon"] = above(c["epsilon"]) if ratio else None
     out["delta"] = None if delta is None or Real.read(delta).zero else above(delta)
     out["bound"] = None if ratio else bound(c)
-    if kind in FIXED:
-        out["scope"], out["pairs"], out["repeats"] = FIXED[kind]
+    out["scope"], out["pairs"], out["repeats"] = FIXED.get(kind, ("secrets", "all", "adds"))
     if kind == "ratios":
         whole = (
             c["of"] is None
@@ -108,7 +107,6 @@ def measure(distance: object, secrets: Places) -> tuple[Body, str]:
 
 
 def metric(c: Body, out: Body, more: Body, stated: Statement) -> None:
-    out["repeats"], out["pairs"] = "adds", "all"
     if mesh := fields(c.get("everywhere")):
         name, globe = text(c["distance"], "a name"), mesh["coordinates"] == "lonlat"
         unit = "km" if globe else mesh["unit"] or stated.secrets.unit
@@ -129,7 +127,6 @@ def metric(c: Body, out: Body, more: Body, stated: Statement) -> None:
 
 def differential(c: Body, out: Body, more: Body, stated: Statement) -> None:
     adjacency = c["adjacency"]
-    out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
     if fields(c.get("everywhere")):
         out["scope"] = "every point"
     elif isinstance(adjacency, dict):
@@ -160,7 +157,6 @@ def pairs(c: Body, out: Body, more: Body, stated: Statement) -> None:
 
 
 def renyi(c: Body, out: Body, more: Body, stated: Statement) -> None:
-    out["repeats"], out["pairs"], out["scope"] = "adds", "all", "secrets"
     more["order"] = above(c["order"])
     if c["distance"] is not None:
         out["measure"], out["scope"] = measure(c["distance"], stated.secrets)

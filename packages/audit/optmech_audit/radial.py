@@ -20,6 +20,7 @@ from optmech_audit.document import (
     whole,
     wholes,
 )
+from optmech_audit.globe import half_turn
 from optmech_audit.noise import Claims
 from optmech_audit.numbers import ONE, ZERO, Real, ceiling, need
 
@@ -100,9 +101,8 @@ def series(t: int) -> Span:
 
 @cache
 def pi() -> Span:
-    """Machin's formula."""
-    a, b = series(UNIT // 5), series(UNIT // 239)
-    return Span(16 * a.low - 4 * b.high - 64, 16 * a.high - 4 * b.low + 64)
+    low, high = (end * UNIT for end in half_turn())
+    return Span(math.floor(low), math.ceil(high))
 
 
 def arc(t: int) -> Span:
@@ -204,9 +204,7 @@ class RadialNoise(Claims):
         (name,) = members(body["loss"], "name")
         self.degree = 2 if one_of(name, ("absolute", "square"), "the loss") == "square" else 1
         digits, balls = members(body["law"], "bits balls")
-        self.bits, self.balls = whole(digits, 4097), wholes(balls)
-        need(self.bits > 0 and 0 < len(self.balls) <= 4000, "no law, or too many balls")
-        need(sum(self.balls) == 1 << self.bits, "the probabilities do not sum to one")
+        self.balls = self.read_masses(digits, balls, 4000, "no law, or too many balls")
         self.read_claims(body)
 
     def check(self) -> Verdict:

@@ -44,12 +44,10 @@ class ShapedNoise(CellNoise):
             self.sides = self.read_sides(body["loss"])
             self.lower = (self.sides[0].below, self.sides[1].below)
         digits, begin, masses = members(body["law"], "bits low masses")
-        self.bits, self.masses = whole(digits, 4097), wholes(masses)
+        self.masses = self.read_masses(digits, masses, 200_000, "the law is empty, or too long")
         first = ending(begin)
         need(first is not None, "the law begins nowhere")
         self.first = first or 0
-        need(self.bits > 0 and 0 < len(self.masses) <= 200_000, "the law is empty, or too long")
-        need(sum(self.masses) == 1 << self.bits, "the probabilities do not sum to one")
         terms = (len(self.masses) + self.sensitivity) * self.sensitivity * len(self.pairs)
         need(terms <= 4_000_000, "too many places for the sensitivity")
         last = self.first + len(self.masses) - 1

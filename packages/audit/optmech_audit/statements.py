@@ -45,6 +45,7 @@ from optmech_audit.numbers import (
     ZERO,
     Fault,
     Interval,
+    Real,
     dot,
     inside,
     need,
@@ -214,11 +215,14 @@ class Statement:
         """Weights of a prior of its own, or else those of the problem."""
         return self.prior if plain is None else distribution(plain, self.n)
 
+    def everywhere(self, s: int, t: int) -> list[tuple[Real, Fraction]]:
+        """What ratios for all observables state of two secrets: ε, and how far apart they are."""
+        parts = [part for part in self.of(Ratios) if part.window is None]
+        return [(part.epsilon, part.d[s][t]) for part in parts if t in part.d[s]]
+
     def log_ratio(self, s: int, t: int) -> Fraction | None:
         """A number >= the log ratio stated for two secrets, all observables; none without one."""
-        parts = [part for part in self.of(Ratios) if part.window is None and t in part.d[s]]
-        found = [part.epsilon.times(part.d[s][t], 256).high for part in parts]
-        return min(found, default=None)
+        return min((rate.times(d, 256).high for rate, d in self.everywhere(s, t)), default=None)
 
     def of(self, family: type[T]) -> list[T]:
         return [part for _, part in self.parts if isinstance(part, family)]
@@ -266,8 +270,8 @@ class Statement:
 
     def factor(self, i: int, j: int) -> Fraction | None:
         """A float >= what the ratio of two secrets may be, for all reports; none without one."""
-        parts = [part for part in self.of(Ratios) if part.window is None and j in part.d[i]]
-        known = [v for part in parts if (v := part.epsilon.above(part.d[i][j])) is not None]
+        found = (rate.above(d) for rate, d in self.everywhere(i, j))
+        known = [v for v in found if v is not None]
         least = min(known, default=None)
         return None if least is None or least > LARGEST_FLOAT else rounded_up(least)
 

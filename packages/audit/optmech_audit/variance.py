@@ -22,6 +22,7 @@ from optmech_audit.document import (
     keys,
     listing,
     one_of,
+    whole,
 )
 from optmech_audit.mechanisms import MOST_ENTRIES, Mechanism
 from optmech_audit.numbers import ONE, ZERO, Fault, dot, need, number, paired, transposed
@@ -152,8 +153,8 @@ def read_piece(plain: object, n: int, m: int) -> Piece:
     own = [name for name in ("label", "guess") if isinstance(plain, dict) and name in plain]
     body = keys(plain, " ".join(["form rows weight", *own]))
     form, rows, weight = (body[name] for name in ("form", "rows", "weight"))
-    label = indices([body["label"]], m, 1)[0] if "label" in own else None
-    guess = indices([body["guess"]], n, 1)[0] if "guess" in own else None
+    label = whole(body["label"], m) if "label" in own else None
+    guess = whole(body["guess"], n) if "guess" in own else None
     form = one_of(form, FORMS, "the form of a piece")
     found = indices(rows, n + (form == "levels") if guess is None else 2 * n)
     weights = [number(v) for v in listing(weight)]

@@ -8,10 +8,10 @@ import sys
 from optmech_audit.couplings import judge_family
 from optmech_audit.designs import Verdict, judge_design, promises_of
 from optmech_audit.document import FAMILY, NOISE, fields, read
-from optmech_audit.earth import begins_with, is_earth, judge_earth
+from optmech_audit.earth import is_earth, is_packed, judge_earth
 from optmech_audit.noise import Noise, PowerNoise
 from optmech_audit.numbers import Fault
-from optmech_audit.packed import PACKED, judge_packed
+from optmech_audit.packed import judge_packed
 from optmech_audit.pairs import PlanarNoise, RealNoise, RealPowerNoise
 from optmech_audit.radial import RadialNoise
 from optmech_audit.regions import judge_region
@@ -32,7 +32,7 @@ def judge(path: str, design: str | None = None) -> Verdict:
             return judge_packed(path, design)
         if is_earth(path):
             return judge_earth(path)
-        if begins_with(path, PACKED):
+        if is_packed(path):
             raise Fault("is a packed mechanism: name the design behind it, which proves it")
         body = read(path)
         if body["format"] == NOISE:

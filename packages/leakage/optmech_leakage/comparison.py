@@ -24,7 +24,7 @@ from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.numerators import dot
 from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, part_of
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech_leakage.composition import Parallel, parallel
@@ -262,9 +262,7 @@ class Versions(Shown):
         revealed to whoever sees both when every device draws anew."""
         secrets = self.new.secrets
         if len(self.common) < len(secrets):
-            chosen = [secrets.index(label) for label in self.common]
-            points = None if secrets.points is None else secrets.points[chosen]
-            secrets = Domain(self.common, points, secrets.unit, coordinates=secrets.coordinates)
+            secrets = part_of(secrets, [secrets.index(label) for label in self.common])
         return parallel(_restricted(self.old, secrets), _restricted(self.new, secrets))
 
     @checked_arguments

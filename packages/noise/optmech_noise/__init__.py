@@ -37,11 +37,8 @@ if TYPE_CHECKING:
         together as together,
     )
     from optmech_noise.line import real as real
-    from optmech_noise.optimum import (
-        for_pairs as for_pairs,
-        in_range as in_range,
-        optimal as optimal,
-    )
+    from optmech_noise.optimum import in_range as in_range, optimal as optimal
+    from optmech_noise.planar import for_pairs as for_pairs
     from optmech_noise.released import Release as Release
     from optmech_noise.releases import ReleaseNoise as ReleaseNoise, for_releases as for_releases
     from optmech_noise.rings import radial as radial

@@ -41,6 +41,12 @@ ARGUMENTS = {
     "-o --output OUT": "write the noise to this JSON file",
     "--picture PNG": "draw the noise",
 }
+_DEFAULTS = {"--delta": "0", "--for-releases": 1, "--dimensions": 1, "--real": False}
+"""Of options that are not None where they are left out."""
+_PAIR = "--dimensions --norm --loss-norm"
+"""What is for noise of several numbers."""
+_APART = f"--delta --for-releases {_PAIR}"
+"""What is for (ε, δ)."""
 
 
 def run(args: Namespace) -> Answer:
@@ -72,25 +78,14 @@ def run(args: Namespace) -> Answer:
 
 
 def _best(args: Namespace) -> Any:
-    """The noise that is asked for."""
     import optmech_noise as noise
 
     asked = _asked(args)
-    spent = None if args.delta == "0" else args.delta
-    several = None if args.for_releases == 1 else args.for_releases
-    # what is for ε and δ of a single whole number
-    pair = {
-        "--dimensions": None if args.dimensions == 1 else args.dimensions,
-        "--norm": args.norm,
-        "--loss-norm": args.loss_norm,
-    }
-    apart = {"--delta": spent, "--for-releases": several, **pair}
     if args.zcdp is not None:
-        powers = {"--epsilon": args.epsilon, "--order": args.order, "--budget": args.budget}
-        _require_none("does not go with --zcdp", powers | apart)
+        _refuse(args, "does not go with --zcdp", f"--epsilon --order --budget {_APART}")
         return noise.zcdp(args.zcdp, **asked)
     if args.order is not None:
-        _require_none("does not go with --order", apart)
+        _refuse(args, "does not go with --order", _APART)
         if (args.budget is None) == (args.epsilon is None):
             raise ProblemError(
                 "goes with one of --epsilon and --budget",
@@ -100,43 +95,37 @@ def _best(args: Namespace) -> Any:
         if args.budget is not None:
             return noise.least_divergence(args.order, args.budget, **asked)
         return noise.rdp((args.order, args.epsilon), **asked)
-    _require_none("goes with --order", {"--budget": args.budget})
+    _refuse(args, "goes with --order", "--budget")
+    stated = {"epsilon": args.epsilon, "delta": args.delta}
+    best: Any = noise.real if args.real else noise.optimal
     shaped = _shaped(args)
     if shaped:
-        more = {"--for-releases": several, **pair, "--cells": args.cells if args.real else None}
-        _require_none("does not go with --curve, --gdp or --support", more)
-        stated: dict[str, Any] = (
-            {} if "curve" in shaped else {"epsilon": args.epsilon, "delta": args.delta}
-        )
+        others = f"--for-releases {_PAIR}{' --cells' * args.real}"
+        _refuse(args, "does not go with --curve, --gdp or --support", others)
         if "curve" in shaped:
-            _require_none("does not go with a curve", {"--epsilon": args.epsilon, "--delta": spent})
+            _refuse(args, "does not go with a curve", "--epsilon --delta")
+            stated = {}
         if args.real:
-            _require_none("does not go with --real", {"--support": args.support})
-            return noise.real(**stated, **asked, **shaped)
-        return noise.optimal(**stated, **asked, **shaped)
+            _refuse(args, "does not go with --real", "--support")
+        return best(**stated, **asked, **shaped)
     if args.epsilon is None:
         raise ProblemError("is missing", where="--epsilon", remedy="Give ε, such as 0.5")
-    promise = (args.epsilon, args.delta)
     if args.real and args.dimensions != 1:
         if args.dimensions not in (2, 3):
             raise ProblemError("is none of 1, 2 and 3", where="--dimensions", remedy="Give 2 or 3")
-        given = {"--for-releases": several, "--width": args.width, "--loss-norm": args.loss_norm}
-        _require_none("does not go with points", given)
+        _refuse(args, "does not go with points", "--for-releases --width --loss-norm")
         if args.norm not in (None, "l2"):
             raise ProblemError("is not l2, which points have", where="--norm", remedy="Give l2")
         del asked["width"]
-        return noise.radial(*promise, args.dimensions, **asked)
+        return noise.radial(**stated, dimension=args.dimensions, **asked)
     if args.dimensions not in (1, 2):
         raise ProblemError("is neither 1 nor 2", where="--dimensions", remedy="Give 1 or 2")
     if args.dimensions == 2:
-        single = {"--real": args.real or None, "--for-releases": several}
-        _require_none("is for a single number", single)
+        _refuse(args, "is for a single number", "--real --for-releases")
         norm = args.norm or "l1"
-        return noise.for_pairs(*promise, norm=norm, loss_norm=args.loss_norm, **asked)
-    _require_none("goes with --dimensions 2", pair)
-    if args.real:
-        return noise.real(*promise, for_releases=args.for_releases, **asked)
-    return noise.optimal(*promise, for_releases=args.for_releases, **asked)
+        return noise.for_pairs(**stated, norm=norm, loss_norm=args.loss_norm, **asked)
+    _refuse(args, "goes with --dimensions 2", _PAIR)
+    return best(**stated, for_releases=args.for_releases, **asked)
 
 
 def _shaped(args: Namespace) -> dict[str, Any]:
@@ -145,7 +134,7 @@ def _shaped(args: Namespace) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     if args.curve is not None:
-        _require_none("goes without --curve", {"--gdp": args.gdp})
+        _refuse(args, "goes without --curve", "--gdp")
         found["curve"] = [tuple(pair.split(":")) for pair in args.curve.split(",")]
     elif args.gdp is not None:
         found["curve"] = noise.curve(gdp=args.gdp)
@@ -171,17 +160,17 @@ def _asked(args: Namespace) -> dict[str, Any]:
         asked["cells"] = "auto" if args.cells in (None, "auto") else _whole(args.cells, "--cells")
         asked |= {"sensitivity": args.sensitivity, "width": args.width}
     else:
-        _require_none("goes with --real", {"--cells": args.cells})
+        _refuse(args, "goes with --real", "--cells")
         asked["sensitivity"] = _whole(args.sensitivity, "--sensitivity")
         asked["width"] = None if args.width is None else _whole(args.width, "--width")
         asked["loss"] = _loss(args.loss)
     return asked
 
 
-def _require_none(message: str, options: dict[str, object]) -> None:
-    """Refuse the first option that is given."""
-    for name, value in options.items():
-        if value is not None:
+def _refuse(args: Namespace, message: str, names: str) -> None:
+    """Raise ProblemError for options that were given."""
+    for name in names.split():
+        if vars(args)[name[2:].replace("-", "_")] != _DEFAULTS.get(name):
             raise ProblemError(message, where=name, remedy="Leave it out")
 
 

@@ -8,22 +8,29 @@ numbers (docs/theory/releases.md).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, reduce
 from typing import Any
 
-import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.bisection import reached
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.arguments import probability
 from optmech.exact.number import Exact, Interval, Number, parse_exact, rounded_up
+from optmech_noise.additive.composition import least_rate
 from optmech_noise.additive.law import Places
-from optmech_noise.additive.pairs import MOST_NODES, Losses, delta_at, masses, of_pairs, places
+from optmech_noise.additive.pairs import (
+    BITS,
+    MOST_NODES,
+    Losses,
+    delta_at,
+    masses,
+    of_pairs,
+    places,
+)
 from optmech_noise.additive.result import LatticeNoise
 from optmech_noise.released import Release
 
@@ -31,7 +38,6 @@ MOST_NOISES = 10_000
 LARGEST = 1_000
 """Of an ε that is asked about."""
 _FINEST, _COARSEST = 14, 2
-_BITS = 160
 _SPARE = 1 << 50
 """What ends of sums may hold that are cut off, over 2^160."""
 _ROUNDING = 1e-9
@@ -70,17 +76,13 @@ class Composition(Shown):
         """Bounds on the least ε >= 0 with δ(ε) <= ``delta``, infinite above where none is found up
         to a thousand. Raises ProblemError unless δ is from 0 to 1."""
         limit = float(probability(delta))
-
-        def least(holds: Callable[[float], bool]) -> tuple[float, float]:
-            if holds(0.0):
-                return 0.0, 0.0
-            return reached(holds, 0.0, 1.0, 40, 1e-9, LARGEST / 2)
-
+        most = LARGEST / 2
         # each end by itself: the other takes as long
-        upper = least(
-            lambda rate: min(1.0, self._most(parse_exact(rate, where="epsilon"))) <= limit
+        upper = least_rate(
+            lambda rate: min(1.0, self._most(parse_exact(rate, where="epsilon"))) <= limit,
+            most=most,
         )[1]
-        return Interval(least(lambda rate: self._least(rate) <= limit)[0], upper)
+        return Interval(least_rate(lambda rate: self._least(rate) <= limit, most=most)[0], upper)
 
     def _most(self, rate: Exact) -> float:
         """At least δ(ε)."""
@@ -102,9 +104,9 @@ class Composition(Shown):
         exponent, _, lower = self._sums
         return [
             (
-                part.lost / (1 << _BITS),
+                part.lost / (1 << BITS),
                 np.ldexp(np.arange(part.first, part.first + len(part.masses)), -exponent),
-                np.array([mass / (1 << _BITS) for mass in part.masses]),
+                np.array([mass / (1 << BITS) for mass in part.masses]),
             )
             for part in lower
         ]
@@ -116,9 +118,9 @@ class Composition(Shown):
         ways = range(max(map(len, every)))
         for exponent in range(_FINEST, _COARSEST - 1, -1):
             try:
-                upper = self._added([of_pairs(laws, exponent) for laws in every], Losses.plus)
+                upper = self._added(of_pairs(laws, exponent) for laws in every)
                 lower = [
-                    self._added([_floored(laws[-1 - k], exponent) for laws in every], _plus_down)
+                    self._added(_floored(laws[-1 - k], exponent) for laws in every)
                     for k in ways
                     if k < _FEW and all(len(laws) > k for laws in every)
                 ]
@@ -131,18 +133,9 @@ class Composition(Shown):
             remedy="Compose fewer of them",
         )
 
-    def _added(self, ones: list[Losses], plus: Callable[[Losses, Losses], Losses]) -> Losses:
-        total: Losses | None = None
-        for one, count in zip(ones, self.counts, strict=True):
-            cut = _cut(one, plus)
-            own = cut
-            for digit in bin(count)[3:]:
-                own = _cut(plus(own, own), plus)
-                if digit == "1":
-                    own = _cut(plus(own, cut), plus)
-            total = own if total is None else _cut(plus(total, own), plus)
-        assert total is not None
-        return total
+    def _added(self, ones: Iterable[Losses]) -> Losses:
+        every = (one.times(n, _SPARE) for one, n in zip(ones, self.counts, strict=True))
+        return reduce(lambda total, own: total.plus(own, _SPARE), every)
 
 
 _FEW = 2
@@ -201,33 +194,9 @@ def _floored(pair: tuple[list[Places], int], exponent: int) -> Losses:
             # what a logarithm in floats is off by is far below that
             found[places(p, q, exponent) - 1] += p
     if not found:
-        return Losses(0, [0], (lost << _BITS) // unit)
+        return Losses(0, [0], (lost << BITS) // unit, upper=False)
     first = min(found)
     if max(found) - first > 4 * MOST_NODES:
         raise TooLargeError("losses spread over too many places", where="lattice")
-    listed = [(found[k] << _BITS) // unit for k in range(first, max(found) + 1)]
-    return Losses(first, listed, (lost << _BITS) // unit)
-
-
-def _plus_down(one: Losses, other: Losses) -> Losses:
-    """The sum of two independent losses, with probabilities rounded down."""
-    product = flint.fmpz_poly(list(one.masses)) * flint.fmpz_poly(list(other.masses))
-    sums = [int(value) >> _BITS for value in product.coeffs()] or [0]
-    a, b = one.lost, other.lost
-    return Losses(
-        one.first + other.first, sums, a + b - ((a * b >> _BITS) + 1) if a and b else a + b
-    )
-
-
-def _cut(one: Losses, plus: Callable[[Losses, Losses], Losses]) -> Losses:
-    """Without ends that hold next to nothing, which an upper end counts as lost."""
-    if plus is Losses.plus:
-        return one.trimmed(_SPARE)
-    start, end = 0, len(one.masses)
-    while start < end - 1 and one.masses[start] <= _SPARE:
-        start += 1
-    while end > start + 1 and one.masses[end - 1] <= _SPARE:
-        end -= 1
-    if end - start > MOST_NODES:
-        raise TooLargeError("losses spread over too many places", where="lattice")
-    return Losses(one.first + start, list(one.masses[start:end]), one.lost)
+    listed = [(found[k] << BITS) // unit for k in range(first, max(found) + 1)]
+    return Losses(first, listed, (lost << BITS) // unit, upper=False)

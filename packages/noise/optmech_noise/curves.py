@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, whole
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down
 from optmech.spaces.arguments import checked_arguments
-from optmech_noise.additive.real_loss import rational
+from optmech_noise.additive.real_loss import pair, rational
 from optmech_noise.additive.shaped_law import MOST_PAIRS_OF, Curve, require_curve
 from optmech_noise.repeated import Repeated
 from optmech_noise.session import require_range
@@ -94,10 +93,10 @@ def curve(
     if power is not None:
         return [
             _through(
-                *(float(_within(v, f"power[{k}]")) for k, v in enumerate(_pair(power, "power")))
+                *(float(_within(v, f"power[{k}]")) for k, v in enumerate(pair(power, "power")))
             )
         ]
-    lines = [_pair(line, f"tangents[{k}]") for k, line in enumerate(tangents or ())]
+    lines = [pair(line, f"tangents[{k}]") for k, line in enumerate(tangents or ())]
     found = []
     for k, (slope, start) in enumerate(lines):
         steep = float(rational(slope, f"tangents[{k}]"))
@@ -109,12 +108,6 @@ def curve(
     return sorted(found)
 
 
-def _pair(given: Any, where: str) -> tuple[Number, Number]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ProblemError("is no pair", where=where, remedy="Give two numbers")
-    return given[0], given[1]
-
-
 def _within(value: Number, where: str) -> Fraction:
     found = rational(value, where)
     if not 0 < found < 1:
@@ -123,9 +116,9 @@ def _within(value: Number, where: str) -> Fraction:
 
 
 def _gaussian(mu: float, points: int) -> Pairs:
-    """Tangents of the curve, rounded down."""
     from optmech_noise.gaussian import gaussian_delta
 
+    """Tangents of the curve, rounded down."""
     found = []
     for k in range(points):
         rate = _SPAN * mu * k / (points - 1)
@@ -162,7 +155,7 @@ def stated_curve(
     elif epsilon is not None:
         raise ProblemError("goes without a curve", where="epsilon", remedy="Leave one of them out")
     else:
-        pairs = [_pair(pair, f"curve[{k}]") for k, pair in enumerate(curve)]
+        pairs = [pair(each, f"curve[{k}]") for k, each in enumerate(curve)]
         found = [
             (parse_exact(rate, where=f"curve[{k}]"), probability(part, f"curve[{k}]"))
             for k, (rate, part) in enumerate(pairs)
@@ -175,7 +168,7 @@ def stated_curve(
                 where="delta" if curve is None else "curve",
                 remedy="Allow some δ",
             )
-    found.sort(key=lambda pair: float(pair[0]))
+    found.sort(key=lambda each: float(each[0]))
     kept: list[tuple[Exact, Exact]] = []
     for rate, part in found:
         if not kept or float(part) < float(kept[-1][1]):

@@ -24,13 +24,13 @@ from optmech_noise.additive.loss import NoiseLoss
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational, valued
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.power import (
+    PowerProgram,
     PowerSolution,
     PowerWindow,
     first_window,
     floats_of,
     next_window,
     power_law,
-    solve_power,
     tangents_of,
 )
 from optmech_noise.search import too_wide
@@ -388,13 +388,13 @@ class DivergenceSearch(Session[D]):
             most = f"{_MOST_PAIRS:,} pairs of places are searched at most"
             raise too_wide(window.n, "ε", most)
         with np.errstate(all="ignore"):
-            solution = solve_power(window, aim)
+            solution = PowerProgram(window).solved(aim)
             law = power_law(solution, window)
             proof = replace(window, loss=stated.minorant)
             if stated.rho is not None:
                 # of all noise no more is known than of every order that is looked at
                 proof = replace(proof, bounds=floats_of(stated.bounds))
-                solution = solve_power(proof, aim)
+                solution = PowerProgram(proof).solved(aim)
             tangents = tangents_of(solution, proof)
         made = self._with(law=law)
         if self.law is None or made.exact_loss < self.law.exact_loss:

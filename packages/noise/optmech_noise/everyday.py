@@ -22,7 +22,7 @@ from optmech_noise.line import real
 from optmech_noise.optimum import optimal
 from optmech_noise.released import Loss, Release, released
 from optmech_noise.releases import bound_of_each, positive_promise
-from optmech_noise.session import CELLS_GAP, Note
+from optmech_noise.session import CELLS_GAP, Note, Promise
 
 Change = Literal["add or remove", "replace"]
 _WAYS: dict[str, str] = {
@@ -239,8 +239,9 @@ def together(
     if linf is not None:
         return _apart([whole(linf, "linf", 1, WIDEST)] * count, epsilon, delta, loss, gap, note)
     if l1 is not None:
-        return _in_l1(whole(l1, "l1", 1, 1000), count, epsilon, delta, loss)
-    return _in_l2(rational(cast(Number, l2), "l2"), count, epsilon, delta, loss, "l2")
+        return _in_l1(whole(l1, "l1", 1, 1000), count, positive_promise(epsilon, delta), loss)
+    most = rational(cast(Number, l2), "l2")
+    return _in_l2(most, count, positive_promise(epsilon, delta), loss, "l2")
 
 
 def _apart(
@@ -265,25 +266,23 @@ def _apart(
     return released(noise, _sentence("add or remove", verb), epsilon, delta, count, most[0], loss)
 
 
-def _in_l1(most: int, count: int, epsilon: Number, delta: Number, loss: Loss) -> Release:
+def _in_l1(most: int, count: int, promise: Promise, loss: Loss) -> Release:
     """Two-sided geometric noise, which falls by ε/most at every step, whatever the steps are of; or
     noise for l2, as changes are no larger in that."""
-    rate, part = positive_promise(epsilon, delta)
+    rate, part = promise
     step = optimal(rate.times(Fraction(1, most)), loss=loss)
     one = optimal(rate, part, sensitivity=most, loss=loss).lower_bound
     assumes = _sentence("add or remove", _several(count, most, "l1"))
     made = released(step, assumes, rate, part, count, most, loss, floor=min(one, step.loss))
     if not part > 0:
         return made
-    other = _in_l2(Fraction(most), count, rate, part, loss, "l1")
+    other = _in_l2(Fraction(most), count, promise, loss, "l1")
     return other if other.loss < made.loss else made
 
 
-def _in_l2(
-    most: Fraction, count: int, epsilon: Number, delta: Number, loss: Loss, norm: str
-) -> Release:
+def _in_l2(most: Fraction, count: int, promise: Promise, loss: Loss, norm: str) -> Release:
     """Gaussian noise, rounded: as private as it is in one direction."""
-    rate, part = positive_promise(epsilon, delta)
+    rate, part = promise
     if not part > 0:
         raise ProblemError("is 0", where="delta", remedy="Allow some δ, or give l1 or linf")
     made = least_gaussian(rate, part, most, count)

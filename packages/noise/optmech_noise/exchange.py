@@ -156,10 +156,10 @@ def noise_to_scipy(design: CertifiedNoise | CellNoise) -> Any:
 
     class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
         def _pmf(self, k: Any) -> Any:
-            return np.array([float(law.at(int(v))) for v in np.ravel(k)]).reshape(np.shape(k))
+            return np.vectorize(lambda v: float(law.at(int(v))), otypes=[np.float64])(k)
 
         def _cdf(self, k: Any) -> Any:
-            return np.array([_below(law, math.floor(v)) for v in np.ravel(k)]).reshape(np.shape(k))
+            return np.vectorize(lambda v: _below(law, math.floor(v)), otypes=[np.float64])(k)
 
     end = np.inf if law.tails else law.n
     return _Noise(a=-end, b=end, name="noise")()

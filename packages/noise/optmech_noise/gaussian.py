@@ -13,9 +13,8 @@ from typing import NamedTuple
 import flint
 
 from optmech.errors import TooLargeError
-from optmech.exact.exponentials import bracket
+from optmech.exact.exponentials import ball_of, bracket, ends_of
 from optmech.exact.number import Exact
-from optmech_noise.additive.bound import floor_of
 from optmech_noise.additive.law import MOST_ENTRIES, Law
 from optmech_noise.baselines import gaussian_scale
 
@@ -46,18 +45,13 @@ class Rounded(NamedTuple):
 def gaussian_delta(rate: Fraction, mu: Fraction) -> Fraction:
     """At least Φ(μ/2 - ε/μ) - e^ε Φ(-μ/2 - ε/μ) (Balle and Wang, ICML 2018)."""
     with flint.ctx.workprec(_WORK):
-        e, m = (flint.arb(flint.fmpq(v.numerator, v.denominator)) for v in (rate, mu))
+        e, m = map(ball_of, (rate, mu))
 
         def normal(x: flint.arb) -> flint.arb:
             return (-x / flint.arb(2).sqrt()).erfc() / 2
 
         found = normal(m / 2 - e / m) - e.exp() * normal(-m / 2 - e / m)
-        return max(Fraction(0), _above(found))
-
-
-def _above(ball: flint.arb) -> Fraction:
-    """A fraction at or above a number."""
-    return Fraction(floor_of((ball * flint.arb(1 << 256)).upper()) + 1, 1 << 256)
+        return max(Fraction(0), ends_of(found)[1])
 
 
 def rounded_gaussian(sigma: Fraction) -> Rounded:
@@ -69,16 +63,14 @@ def rounded_gaussian(sigma: Fraction) -> Rounded:
             "places", where="epsilon", remedy="Count in coarser units, or allow more",
         )  # fmt: skip
     with flint.ctx.workprec(_WORK):
-        scale = flint.arb(flint.fmpq(sigma.numerator, sigma.denominator)) * flint.arb(8).sqrt()
+        scale = ball_of(sigma) * flint.arb(8).sqrt()
         tails = [((2 * k + 1) / scale).erfc() for k in range(last + 1)]
         balls = [tails[k - 1] - tails[k] for k in range(1, last + 1)]
         unit = flint.arb(1 << (_BITS - 1))
-        window = [max(0, floor_of((ball * unit).lower())) for ball in balls]
+        window = [max(0, math.floor(ends_of(ball * unit)[0])) for ball in balls]
     centre = (1 << _BITS) - 2 * sum(window)
     # every other place lost less than two units and what is beyond, all of which the centre has
-    with flint.ctx.workprec(_WORK):
-        beyond = _above(tails[last])
-    away = Fraction(4 * last, 1 << _BITS) + beyond
+    away = Fraction(4 * last, 1 << _BITS) + ends_of(tails[last])[1]
     return Rounded(Law(_BITS, (centre, *window)), away, sigma)
 
 

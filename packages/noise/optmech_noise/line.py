@@ -29,12 +29,13 @@ from optmech_noise.additive.law import Law, certain
 from optmech_noise.additive.real_loss import RealLoss, Spread, is_function, rational
 from optmech_noise.additive.rounded import RoundedNoise
 from optmech_noise.additive.shaped import ShapedRealNoise
+from optmech_noise.additive.shaped_law import Curve
 from optmech_noise.curves import stated_curve
 from optmech_noise.proposals import excess, mirrored
 from optmech_noise.releases import ROUGH, ShiftSearch, for_releases as families, stated_promise
 from optmech_noise.search import truncated_end
 from optmech_noise.session import CELLS_GAP, Note, refined, require_gap, silent
-from optmech_noise.shaped import best_shaped, certain_place
+from optmech_noise.shaped import ShapedSearch, certain_place
 
 _MOST_SMALL = 32
 """Up to so many cells all shifts are searched where the gap asks for it."""
@@ -132,7 +133,8 @@ def real(
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
     say = note or silent
     if curve is not None:
-        return _on_a_curve(epsilon, delta, curve, loss, width, span, cells, gap, say)
+        pairs = stated_curve(epsilon, delta, curve)
+        return _on_a_curve(pairs, loss, width, span, cells, gap, say)
     if epsilon is None:
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
     rate, part = stated_promise(epsilon, delta)
@@ -169,18 +171,16 @@ def real(
 
 
 def _on_a_curve(
-    epsilon: Number | None, delta: Number, curve: Sequence[tuple[Number, Number]], loss: object,
-    width: Number | None, span: Fraction, cells: int | Literal["auto"], gap: float, note: Note,
+    pairs: Curve, loss: object, width: Number | None, span: Fraction,
+    cells: int | Literal["auto"], gap: float, note: Note,
 ) -> ShapedRealNoise:  # fmt: skip
     """Even noise on cells that keeps every pair of a curve."""
-    stated = stated_curve(epsilon, delta, curve)
-    spreads = [_spread(float(rate), float(part), span, 1) for rate, part in stated]
+    spreads = [_spread(float(rate), float(part), span, 1) for rate, part in pairs]
     measure = RealLoss.of(loss, width, max(spreads, key=lambda each: each.reach))
 
     def searched(count: int) -> ShapedRealNoise:
-        made = ShapedRealNoise(certain_place(0, 0), measure, stated, span, count)
-        found: ShapedRealNoise = best_shaped(made, made.minorant, gap, note)
-        return found
+        made = ShapedRealNoise(certain_place(0, 0), measure, pairs, span, count)
+        return ShapedSearch(made, gap, note).best()
 
     return refined(searched, cells, gap, note)
 

@@ -26,13 +26,12 @@ from optmech_noise.additive.design import NoiseDesign
 from optmech_noise.additive.entries import MOST_SENSITIVITY
 from optmech_noise.additive.file import MOST_RELEASES
 from optmech_noise.additive.loss import LossLike, NoiseLoss, tabulated
-from optmech_noise.additive.planar import PlanarNoise
+from optmech_noise.additive.real_loss import pair
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
 from optmech_noise.additive.shaped import ShapedNoise
-from optmech_noise.additive.shaped_law import SidedLoss
+from optmech_noise.additive.shaped_law import Curve, SidedLoss
 from optmech_noise.curves import stated_curve
 from optmech_noise.line import ROUNDABLE, rounded
-from optmech_noise.planar import best_planar
 from optmech_noise.releases import (
     MANY_SHIFTS,
     best_single,
@@ -42,9 +41,8 @@ from optmech_noise.releases import (
 )
 from optmech_noise.search import truncated_end
 from optmech_noise.session import CELLS_GAP, Note, require_gap, silent
-from optmech_noise.shaped import best_shaped, certain_place
+from optmech_noise.shaped import ShapedSearch, certain_place
 
-_MOST_PLANAR = 48
 _MOST_IN_RANGE = 400
 _WIDE, _FLAT = 60_000, 20_000
 """Places times sensitivity, from which on whole numbers take longer than rounded real noise; and
@@ -125,10 +123,17 @@ def optimal(
     [8, 0, -1]
     """
     require_gap(gap)
+    say = note or silent
     if curve is not None or support is not None or _is_sided(loss):
-        most = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-        _require_one(for_releases)
-        return _shaped(epsilon, delta, curve, support, most, loss, width, gap, note)
+        steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+        if for_releases != 1:
+            raise ProblemError(
+                "does not go with a curve, a support or a loss with two sides",
+                where="for_releases",
+                remedy="Leave it out, and compose with om.noise.compose",
+            )
+        made = _shaped(stated_curve(epsilon, delta, curve), support, steps, loss, width)
+        return ShapedSearch(made, gap, say).best()
     if epsilon is None:
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, such as 0.5, or a curve")
     steps = whole(sensitivity, "sensitivity", 1, WIDEST)
@@ -142,7 +147,6 @@ def optimal(
     promise = rate, part = stated_promise(epsilon, delta)
     reach = reach_of(float(rate) / count, float(part), steps)
     measure = NoiseLoss.of(cast(LossLike, loss), width, reach)
-    say = note or silent
     if count == 1:
         return best_single(measure, promise, steps, gap, say)
     if 0 < part < 1:
@@ -167,104 +171,31 @@ def _is_sided(loss: object) -> bool:
     return pair and not all(isinstance(part, Real) for part in cast("tuple[object, ...]", loss))
 
 
-def _require_one(for_releases: int) -> None:
-    if for_releases != 1:
-        raise ProblemError(
-            "does not go with a curve, a support or a loss with two sides",
-            where="for_releases",
-            remedy="Leave it out, and compose with om.noise.compose",
-        )
-
-
 def _shaped(
-    epsilon: Number | None,
-    delta: Number,
-    curve: Sequence[tuple[Number, Number]] | None,
+    curve: Curve,
     support: tuple[int | None, int | None] | None,
     steps: int,
     loss: Any,
     width: int | None,
-    gap: float,
-    note: Note | None,
 ) -> ShapedNoise:
-    """Noise of any shape."""
-    stated = stated_curve(epsilon, delta, curve)
-    reach = min(reach_of(float(rate), float(part), steps) for rate, part in stated)
+    """What is stated of noise of any shape."""
+    reach = min(reach_of(float(rate), float(part), steps) for rate, part in curve)
     sides = loss if _is_sided(loss) else (loss, loss)
-    measures = [NoiseLoss.of(part, width, reach) for part in sides]
-    measure = SidedLoss(*measures)
-    low, high = _ends(support)
-    made = ShapedNoise(certain_place(low, high), measure, stated, steps, (low, high))
-    found: ShapedNoise = best_shaped(made, measure, gap, note or silent)
-    return found
+    measure = SidedLoss(*(NoiseLoss.of(side, width, reach) for side in sides))
+    ends = _ends(support)
+    return ShapedNoise(certain_place(*ends), measure, curve, steps, ends)
 
 
 def _ends(support: tuple[int | None, int | None] | None) -> tuple[int | None, int | None]:
     if support is None:
         return None, None
-    if not isinstance(support, tuple | list) or len(support) != 2:
-        raise ProblemError("is no pair", where="support", remedy="Give (low, high)")
     low, high = (
         None if end is None else whole(end, f"support[{k}]", -WIDEST, WIDEST)
-        for k, end in enumerate(support)
+        for k, end in enumerate(pair(support, "support", "Give (low, high)"))
     )
     if low is not None and high is not None and low > high:
         raise ProblemError("is empty", where="support", remedy="Give (low, high), low <= high")
     return low, high
-
-
-@checked_arguments
-def for_pairs(
-    epsilon: Number,
-    delta: Number = 0,
-    *,
-    norm: str = "l1",
-    loss_norm: str | None = None,
-    sensitivity: int = 1,
-    loss: LossLike = "absolute",
-    width: int | None = None,
-    gap: float = OPTIMAL_GAP,
-    note: Note | None = None,
-) -> PlanarNoise:
-    """The noise of least expected loss for a pair of whole numbers that one person changes by at
-    most ``sensitivity`` in the norm ``norm``, (ε, δ)-differentially private, with a bound of all
-    noise on pairs.
-
-    Parameters
-    ----------
-    norm:
-        "l1", "l2" or "linf".
-    loss_norm:
-        The norm of the noise that ``loss`` is of; by default ``norm``.
-    sensitivity, loss, width, gap, note:
-        As ``om.noise.optimal`` takes them.
-
-    Raises
-    ------
-    ProblemError
-        For arguments that are not as said.
-    InfeasibleError
-        For ε = δ = 0: no such noise exists.
-    TooLargeError
-        Where the noise spreads over more pairs than are searched.
-
-    Examples
-    --------
-    >>> pair = om.noise.for_pairs(1, norm="linf", gap=0.1)
-    >>> pair.lower_bound <= pair.loss
-    True
-    """
-    steps = _stated(sensitivity, gap)
-    promise = rate, part = stated_promise(epsilon, delta)
-    reach = min(reach_of(float(rate), float(part), steps), _MOST_PLANAR)
-    measure = NoiseLoss.of(loss, width, reach)
-    norms = (norm, norm if loss_norm is None else loss_norm)
-    return best_planar(measure, promise, steps, norms, gap, note or silent)
-
-
-def _stated(sensitivity: int, gap: float) -> int:
-    require_gap(gap)
-    return whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
 
 
 @checked_arguments
@@ -305,10 +236,11 @@ def in_range(
     >>> design.matrix.shape
     (5, 5)
     """
-    steps, promise = _stated(sensitivity, gap), stated_promise(epsilon, delta)
-    if not isinstance(bounds, tuple) or len(bounds) != 2:
-        raise ProblemError("is no pair", where="bounds", remedy="Give (low, high)")
-    low, high = (whole(end, f"bounds[{k}]", None) for k, end in enumerate(bounds))
+    require_gap(gap)
+    steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+    promise = stated_promise(epsilon, delta)
+    ends = enumerate(pair(bounds, "bounds", "Give (low, high)"))
+    low, high = (whole(end, f"bounds[{k}]", None) for k, end in ends)
     if low >= high:
         raise ProblemError("is empty", where="bounds", remedy="Give (low, high) with low < high")
     if high - low >= _MOST_IN_RANGE:

@@ -14,10 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.errors import ProblemError, TooLargeError
+from optmech.certificate.objective import OPTIMAL_GAP
+from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
+from optmech.exact.number import Number
+from optmech.spaces.arguments import checked_arguments
 from optmech_noise.additive.bound import ShiftWindow
-from optmech_noise.additive.loss import NoiseLoss
+from optmech_noise.additive.loss import LossLike, NoiseLoss
 from optmech_noise.additive.planar import PlanarMultipliers, PlanarNoise, classes, shape_of
 from optmech_noise.additive.planar_file import MOST_PAIRS, MOST_PLANAR_SENSITIVITY, MOST_WIDTH
 from optmech_noise.additive.planar_law import (
@@ -33,10 +36,10 @@ from optmech_noise.additive.planar_law import (
     wedge,
 )
 from optmech_noise.program import Compared, Program, Rows, Solution, Window
-from optmech_noise.proposals import KEPT, SLACK, bits_for, tail_ratio, whole_numbers
-from optmech_noise.releases import require_delta
-from optmech_noise.search import SHARE, truncated_end
-from optmech_noise.session import Note, Promise, Session, require_range
+from optmech_noise.proposals import KEPT, SLACK, bits_for, shift_windows, tail_ratio, whole_numbers
+from optmech_noise.releases import reach_of, require_delta, stated_promise
+from optmech_noise.search import SHARE, too_wide, truncated_end
+from optmech_noise.session import Note, Session, require_gap, require_range, silent
 
 _ROUNDS = 5
 _PASSES = 6
@@ -52,6 +55,7 @@ _LEAST_DELTA = 1e-12
 
 
 _LEAST_SCALE = 1e-13
+_MOST_REACH = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,31 +156,58 @@ class PlanarRows(Rows[Place]):
         return np.array(mass), np.array(cost)
 
 
-def best_planar(
-    loss: NoiseLoss,
-    promise: Promise,
-    steps: int,
-    norms: tuple[str, str],
-    gap: float,
-    note: Note,
+@checked_arguments
+def for_pairs(
+    epsilon: Number,
+    delta: Number = 0,
+    *,
+    norm: str = "l1",
+    loss_norm: str | None = None,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    gap: float = OPTIMAL_GAP,
+    note: Note | None = None,
 ) -> PlanarNoise:
-    """The noise of least expected loss c(‖Z‖) for pairs that one person changes by at most
-    ``steps`` in the first of two norms; the loss is of the second.
+    """The noise of least expected loss for a pair of whole numbers that one person changes by at
+    most ``sensitivity`` in the norm ``norm``, (ε, δ)-differentially private, with a bound of all
+    noise on pairs.
 
-    Raises ProblemError for what is out of range, TooLargeError where noise spreads over more places
-    than are searched, SolverError where none is found.
+    Parameters
+    ----------
+    norm:
+        "l1", "l2" or "linf".
+    loss_norm:
+        The norm of the noise that ``loss`` is of; by default ``norm``.
+    sensitivity, loss, width, gap, note:
+        As ``om.noise.optimal`` takes them.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    InfeasibleError
+        For ε = δ = 0: no such noise exists.
+    TooLargeError
+        Where the noise spreads over more pairs than are searched.
+
+    Examples
+    --------
+    >>> pair = om.noise.for_pairs(1, norm="linf", gap=0.1)
+    >>> pair.lower_bound <= pair.loss
+    True
     """
-    norm, loss_norm = norms
-    shape = shape_of(norm)
-    whole(steps, "sensitivity", 1, MOST_PLANAR_SENSITIVITY)
-    measure = PlanarLoss(loss, loss_norm)
-    rate, part = promise
+    require_gap(gap)
+    steps = whole(sensitivity, "sensitivity", 1, MOST_PLANAR_SENSITIVITY)
+    shape, (rate, part) = shape_of(norm), stated_promise(epsilon, delta)
+    reach = min(reach_of(float(rate), float(part), steps), _MOST_REACH)
+    measure = PlanarLoss(NoiseLoss.of(loss, width, reach), norm if loss_norm is None else loss_norm)
     if not rate > 0:
         raise ProblemError("is 0", where="epsilon", remedy="Give a positive ε for pairs")
     require_range(rate, _LEAST_EPSILON, of=" for pairs")
     require_delta(part, _LEAST_DELTA)
     stated = PlanarNoise(PlanarLaw(shape, 0, 1, (2,)), measure, rate, part, steps, norm)
-    return _anything(stated) if part >= 1 else _Search(stated, gap, note).best()
+    return _anything(stated) if part >= 1 else _Search(stated, gap, note or silent).best()
 
 
 def _anything(stated: PlanarNoise) -> PlanarNoise:
@@ -236,11 +267,7 @@ class _Search(Session[PlanarNoise]):
         while n > 8 * steps / rate + table and w.delta == 0 and not self._affordable(n):
             n = n * 3 // 4
         if not self._affordable(n):
-            raise TooLargeError(
-                f"such noise spreads over about {n:,} places in every direction",
-                where="epsilon",
-                remedy="Allow a larger ε or δ, or count in coarser units",
-            )
+            raise too_wide(n, ends="places in every direction")
         return n
 
     def _affordable(self, n: int) -> bool:
@@ -360,15 +387,10 @@ class _Search(Session[PlanarNoise]):
         """Multipliers of the relaxation as whole numbers."""
         lowered = self._lowered(window, solution)
         bits = bits_for(max(1e-300, *map(max, lowered.values())), _BITS)
-        parts = []
-        for s, found in lowered.items():
-            numbers = whole_numbers(found, bits, solution.limits.get(s, math.inf))
-            if any(numbers):
-                limit = whole_numbers([solution.limits.get(s, 0.0)], bits)
-                parts.append(ShiftWindow(s, numbers, (), *limit))
+        parts = shift_windows(lowered, {}, solution.limits, bits)
         s, found = next(iter(lowered.items()))
         nothing = ShiftWindow(s, (0,) * len(found), (), 0)
-        return PlanarMultipliers(bits, tuple(parts) or (nothing,), window.n)
+        return PlanarMultipliers(bits, parts or (nothing,), window.n)
 
     def _lowered(self, window: PlanarWindow, solution: Solution[Place]) -> dict[Place, list[float]]:
         """The multipliers of the classes of all shifts, lowered from the outside inwards where they

@@ -71,12 +71,7 @@ class PowerSolution(NamedTuple):
     prices: Floats
 
 
-def solve_power(window: PowerWindow, gap: float) -> PowerSolution:
-    """The best places, to a relative gap; raises SolverError where none are found."""
-    return _Program(window).solved(gap)
-
-
-class _Program:
+class PowerProgram:
     """Pairs of places as weighted columns, and a barrier."""
 
     def __init__(self, window: PowerWindow) -> None:
@@ -370,7 +365,5 @@ def _far_ratio(used: Sequence[_Sum], need: float) -> float:
         ratios = ((part, y) for part in used for y in (x**part.shift, x**-part.shift))
         return math.fsum(part.gain(y) - part.harm(y) for part, y in ratios) <= need
 
-    if fails(1.0):
-        return 1.0
     most = math.exp(200 / max(part.order * part.shift for part in used))
     return 1 + (reached(fails, 1.0, 2.0, 60, 0.0, most)[0] - 1) * (1 - 1e-9)

@@ -99,9 +99,12 @@ class Program:
         self.uppers += [0.0] * len(first)
         return index
 
-    def exceed(self, index: Ints, shares: Floats, weights: Floats) -> int:
-        """New columns by whose ``shares`` rows may be exceeded, and the row by which their weighted
-        sum is at most one."""
+    def exceed(self, index: Ints, shares: Floats, counts: Floats) -> int:
+        """New columns by whose ``shares`` rows may be exceeded, and the row by which their sum, as
+        often as each counts, is at most one."""
+        # in units between δ and the size of the place, so that few are extreme
+        unit = np.maximum(np.sqrt(np.maximum(shares, 1.0)), shares / _LARGEST_EXCESS)
+        shares, weights = shares / unit, counts / unit
         new, row = self.columns + np.arange(len(index)), len(self.uppers)
         self.entries += [(-shares, index, new), (weights, np.full(len(index), row), new)]
         self.uppers.append(1.0)
@@ -109,7 +112,7 @@ class Program:
         return row
 
     def solved(
-        self, mass: Floats, cost: Floats, end: float | None, limit: float
+        self, mass: Floats, cost: Floats, end: float | None, limit: float, first: str = ""
     ) -> tuple[Floats, Floats, float, float]:
         """The columns where the cost is least of all that has probability one, some of it
         infinitely far out where that costs ``end``; what each row is worth, the cost, and the
@@ -127,7 +130,8 @@ class Program:
         values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
         matrix = sp.csr_array((values, (at, across)), shape=(rows + 1, len(cost)))
         lower = np.append(np.full(rows, -np.inf), 1.0)
-        x, duals = run_program(cost / unit, matrix, lower, np.array([*self.uppers, 1.0]), limit)
+        upper = np.array([*self.uppers, 1.0])
+        x, duals = run_program(cost / unit, matrix, lower, upper, limit, first)
         return x, -duals * unit, float(cost @ x), 0.0 if end is None else float(x[-1])
 
 
@@ -182,11 +186,7 @@ class Rows(ABC, Generic[S]):
             if w.delta > 0:
                 share = w.delta / part.a
                 used = (share > _NEGLIGIBLE) & (part.at >= 0)
-                share = share[used]
-                # in units between δ and the size of the place, so that few are extreme
-                unit = np.maximum(np.sqrt(np.maximum(share, 1.0)), share / _LARGEST_EXCESS)
-                counts = part.counts[used] / unit
-                budgets[shift] = program.exceed(index[used], share / unit, counts)
+                budgets[shift] = program.exceed(index[used], share[used], part.counts[used])
         self.more(program)
         mass, cost = (each * scales for each in self.weights())
         x, duals, value, far = program.solved(mass, cost, w.far, self.seconds)

@@ -2,7 +2,7 @@
 
 import decimal
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
 from optmech_noise.additive.bound import NoiseMultipliers, ShiftWindow, nothing
 from optmech_noise.additive.law import Law
-from optmech_noise.program import Solution, Window, from_cheapest
+from optmech_noise.program import S, Solution, Window, from_cheapest
 
 _BITS = 100
 _SAFE = 1e-12
@@ -184,17 +184,25 @@ class Dual:
         largest = max([1e-300, *(float(max(y)) for y in rows.values()), *self.limits.values()])
         # a level far below the multipliers is what remains of their differences
         bits = bits_for(min(largest, max(level, _LEAST_LEVEL)), _BITS)
-        parts = []
-        for s, y in sorted(rows.items()):
-            limit = self.limits.get(s, math.inf)
-            inner = whole_numbers(y, bits, limit)
-            tail = whole_numbers(tails.get(s, (0.0,) * 3), bits, limit)
-            if any(inner) or any(tail):
-                price = whole_numbers([self.limits.get(s, 0.0)], bits)
-                parts.append(ShiftWindow(s, inner, tail, *price))
-        if not parts:
-            return nothing(self.window.sensitivity)
-        return NoiseMultipliers(bits, tuple(parts))
+        parts = shift_windows(rows, dict.fromkeys(rows, (0.0,) * 3) | tails, self.limits, bits)
+        return NoiseMultipliers(bits, parts) if parts else nothing(self.window.sensitivity)
+
+
+def shift_windows(
+    rows: Mapping[S, Sequence[Digits]],
+    tails: Mapping[S, tuple[float, ...]],
+    limits: Mapping[S, float],
+    bits: int,
+) -> tuple[ShiftWindow, ...]:
+    """Multipliers as whole numbers, none above its limit, of the shifts that have any."""
+    parts = []
+    for s, y in sorted(rows.items()):
+        limit = limits.get(s, math.inf)
+        inner, tail = (whole_numbers(v, bits, limit) for v in (y, tails.get(s, ())))
+        if any(inner) or any(tail):
+            price = whole_numbers([limits.get(s, 0.0)], bits)
+            parts.append(ShiftWindow(s, inner, tail, *price))
+    return tuple(parts)
 
 
 def _decimal(value: Fraction) -> decimal.Decimal:

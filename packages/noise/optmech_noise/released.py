@@ -226,11 +226,11 @@ def released(
     several = noise if isinstance(noise, tuple) else (noise,)
     made = Release(several, assumes, rate, part, numbers, (), **more)
     norm = "l1" if " in l1" in assumes else "l2" if " in l2" in assumes else ""
-    made = replace(made, norm=norm, most=Fraction(most))
-    size = sum(float(n.sensitivity) ** (1 + (loss == "square")) for n in several) / len(several)
-    unit = float(most) if norm else size ** (1 / (1 + (loss == "square")))
+    degree = 1 + (loss == "square")
+    size = sum(float(n.sensitivity) ** degree for n in several) / len(several)
+    unit = float(most) if norm else size ** (1 / degree)
     known = _known(rate, part, unit, numbers, norm, loss, whole_numbers=made._whole)
-    return replace(made, known=tuple(known.items()))
+    return replace(made, norm=norm, most=Fraction(most), known=tuple(known.items()))
 
 
 def _known(

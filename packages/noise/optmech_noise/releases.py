@@ -39,7 +39,7 @@ from optmech_noise.proposals import tail_ratio, tidied, with_tails
 from optmech_noise.repeated import MOST_WITH_DISTANCE, Repeated
 from optmech_noise.search import MOST_ROWS, D, Search, truncated_end
 from optmech_noise.session import Note, Promise, require_range, silent
-from optmech_noise.shaped import best_shaped, certain_place
+from optmech_noise.shaped import ShapedSearch, certain_place
 
 _LEAST_EPSILON = 1e-4
 _LEAST_DELTA = 1e-100
@@ -283,14 +283,25 @@ def bound_of_each(
     least of several, by how far apart the two laws of a release are."""
     if count == 1 or steps > _MOST_STEPS or not part > 0:
         return 0.0
-    kept = Repeated(float(rate), float(part), count)
+    kept, sides = Repeated(float(rate), float(part), count), SidedLoss(measure, measure)
+
+    def under(pairs: Sequence[tuple[float, float]]) -> float:
+        stated = stated_curve(None, 0, pairs)
+        noise = ShapedNoise(certain_place(None, None), sides, stated, steps)
+        return ShapedSearch(noise, _CURVE_GAP, silent).best().lower_bound
+
+    def between(low: float, high: float) -> tuple[float, float, float]:
+        """A bound of noise of which the laws are that far apart, with these ends."""
+        pairs = [(r, min(part, high)) for r, part in kept.pairs(low)]
+        return under(pairs) if pairs else math.inf, low, high
+
     try:
         if steps > 1 or count > MOST_WITH_DISTANCE:
-            return _bound_under(kept.pairs(), steps, measure)
+            return under(kept.pairs())
         # between two distances; the part with the least bound is halved
         far = kept.farthest
         ends = [0.0, 0.4 * far, 0.7 * far, far]
-        parts = [_between(kept, *each, measure) for each in itertools.pairwise(ends)]
+        parts = [between(*each) for each in itertools.pairwise(ends)]
         for _ in range(_MOST_HALVED):
             worst = min(parts)
             low, high = worst[1:]
@@ -298,29 +309,11 @@ def bound_of_each(
                 break
             middle = (low + high) / 2
             parts.remove(worst)
-            parts += [_between(kept, low, middle, measure), _between(kept, middle, high, measure)]
+            parts += [between(low, middle), between(middle, high)]
             note(f"bound {min(parts)[0]:.6g} of {count} releases")
         return min(parts)[0]
     except OptmechError:
         return 0.0
-
-
-def _between(
-    kept: Repeated, low: float, high: float, measure: NoiseLoss
-) -> tuple[float, float, float]:
-    """A bound of noise of which the laws are that far apart, with these ends."""
-    pairs = kept.pairs(low)
-    if not pairs:
-        return math.inf, low, high
-    return _bound_under([(r, min(part, high)) for r, part in pairs], 1, measure), low, high
-
-
-def _bound_under(pairs: Sequence[tuple[float, float]], steps: int, measure: NoiseLoss) -> float:
-    stated = stated_curve(None, 0, pairs)
-    sides = SidedLoss(measure, measure)
-    noise = ShapedNoise(certain_place(None, None), sides, stated, steps)
-    found: ShapedNoise = best_shaped(noise, sides, _CURVE_GAP, silent)
-    return found.lower_bound
 
 
 class Family(NamedTuple):

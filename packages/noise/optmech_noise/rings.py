@@ -24,7 +24,7 @@ from optmech_noise.additive.caps import DEPTH_BITS, Cap, Caps, unproved
 from optmech_noise.additive.radial import DEGREES, MOST_BALLS, RadialLaw, RadialNoise
 from optmech_noise.additive.real_loss import rational
 from optmech_noise.additive.spheres import DIMENSIONS
-from optmech_noise.program import run_program
+from optmech_noise.program import Program, run_program
 from optmech_noise.releases import stated_promise
 from optmech_noise.search import truncated_end
 from optmech_noise.session import Note, require_gap, require_range, silent
@@ -195,39 +195,20 @@ def _rings(made: RadialNoise, wide: float, cells: int, share: float) -> Floats:
     own = np.diff(edges**d)
     out = np.maximum(own - meet.sum(axis=1), 0)
     first, second = np.nonzero(np.triu(meet, 1))
-    pairs, rings = np.arange(len(first)), np.arange(count)
+    rings, degree = np.arange(count), made.degree
     scale = np.maximum(np.exp(-float(made.epsilon) * rings / cells), 1e-7) / cells**d
     limit = float(bracket(made.delta)[0]) * (1 - share)
+    program = Program(count)
     # a ring exceeds another one farther out by so much, in units of its own scale
-    compared = sp.hstack(
-        [
-            _sparse(np.ones(len(pairs)), pairs, first, (len(pairs), count))
-            - _sparse(power * scale[second] / scale[first], pairs, second, (len(pairs), count)),
-            -sp.eye(len(pairs)),
-        ]
-    )
-    spent = np.concatenate([out * scale, meet[first, second] * scale[first]]) / limit
-    falls = sp.hstack(
-        [
-            _sparse(scale[1:] / scale[:-1], rings[:-1], rings[1:], (count - 1, count))
-            - _sparse(np.ones(count - 1), rings[:-1], rings[:-1], (count - 1, count)),
-            sp.csr_array((count - 1, len(pairs))),
-        ]
-    )
-    mass = np.append(own * scale, np.zeros(len(pairs)))
-    rows = sp.vstack([compared, falls, spent[None, :], mass[None, :]]).tocsr()
-    degree = made.degree
-    cost = np.zeros(rows.shape[1])
-    cost[:count] = np.diff(edges ** (d + degree)) * d / (d + degree) * scale / cells**degree
-    upper = np.append(np.zeros(rows.shape[0] - 2), [1.0, 1.0])
-    lower = np.append(np.full(rows.shape[0] - 1, -np.inf), 1.0)
-    x, _ = run_program(cost, sp.csr_array(rows), lower, upper, _LIMIT, "ipm")
+    index = program.compare(first, -power * scale[second] / scale[first], second)
+    counts = meet[first, second] * scale[first] / limit
+    spent = np.full(count, program.exceed(index, np.ones(len(index)), counts))
+    program.entries.append((out * scale / limit, spent, rings))
+    program.compare(rings[1:], -scale[:-1] / scale[1:], rings[:-1])
+    cost = np.diff(edges ** (d + degree)) * d / (d + degree) * scale / cells**degree
+    x, *_ = program.solved(own * scale, cost, None, _LIMIT, "ipm")
     heights = np.maximum(x[:count], 0) * scale
     return np.minimum.accumulate(heights)
-
-
-def _sparse(values: Floats, at: Ints, across: Ints, shape: tuple[int, int]) -> Any:
-    return sp.csr_array((values, (at, across)), shape=shape)
 
 
 def _half(dimension: int, q: Floats) -> tuple[Floats, Floats]:
@@ -371,27 +352,22 @@ class _Tests:
 
     def _proved(self, weights: Floats, least: float, value: float) -> Caps | None:
         """With a level that is proved."""
-        power = exp_bounds(self.made.epsilon, BITS)[1]
-        for margin in _MARGINS:
-            found = self._whole(weights, least - margin * value)
-            if found is not None and None is unproved(
-                self.made.dimension, self.made.degree, power, found
-            ):
-                return found
-        return None
-
-    def _whole(self, weights: Floats, level: float) -> Caps | None:
-        degree, made = self.made.degree, []
-        unit = float(self.nodes) ** degree * 2.0**_WEIGHT_BITS
+        made, power = self.made, exp_bounds(self.made.epsilon, BITS)[1]
+        unit = float(self.nodes) ** made.degree * 2.0**_WEIGHT_BITS
+        caps = []
         for k, (s, depth) in enumerate(self.depths):
             own = [int(v * unit) for v in weights[k * self.count : (k + 1) * self.count]]
             some = np.flatnonzero(own)
             if len(some):
                 first, last = int(some[0]), int(some[-1])
-                made.append(Cap(s, depth, first, tuple(own[first : last + 1])))
-        if not made or level <= 0:
-            return None
-        return Caps(_WEIGHT_BITS, self.nodes, int(level * unit), tuple(made))
+                caps.append(Cap(s, depth, first, tuple(own[first : last + 1])))
+        for margin in _MARGINS:
+            level = least - margin * value
+            if caps and level > 0:
+                found = Caps(_WEIGHT_BITS, self.nodes, int(level * unit), tuple(caps))
+                if unproved(made.dimension, made.degree, power, found) is None:
+                    return found
+        return None
 
 
 def _hats(at: Floats, nodes: Floats) -> Floats:

@@ -381,12 +381,19 @@ class Search(Session[D]):
         self._keep(Dual(below, solution, power).best(least))
 
 
-def too_wide(width: int, larger: str, most: str, where: str = "epsilon") -> TooLargeError:
+def too_wide(
+    width: int,
+    larger: str = "ε or δ",
+    most: str = "",
+    *,
+    where: str = "epsilon",
+    ends: str = "places to either side",
+) -> TooLargeError:
     """What says that noise so wide is not searched."""
     return TooLargeError(
-        f"such noise spreads over about {width:,} places to either side",
+        f"such noise spreads over about {width:,} {ends}",
         where=where,
-        remedy=f"Allow a larger {larger}, or count in coarser units: {most}",
+        remedy=f"Allow a larger {larger}, or count in coarser units{most and ': '}{most}",
     )
 
 

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
         hybrid as hybrid,
         piecewise as piecewise,
     )
-    from optmech_surveys.peers import (
+    from optmech_surveys.planning import (
+        Plan as Plan,
+        Row as Row,
         hadamard as hadamard,
+        plan_survey as plan_survey,
         unary_encoding as unary_encoding,
     )
-    from optmech_surveys.planning import Plan as Plan, Row as Row, plan_survey as plan_survey
 else:
     __getattr__, __dir__ = lazily(__name__)

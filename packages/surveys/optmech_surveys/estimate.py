@@ -23,6 +23,7 @@ from optmech.base.arrays import Floats, finite_array, slices
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.base.simplex import likeliest
+from optmech.certificate.variance import estimator
 from optmech.errors import ProblemError
 from optmech.exact.arguments import positive, probability, whole
 from optmech.exact.number import Number
@@ -100,34 +101,26 @@ def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> 
     reported = counts_of(counts, m.observables)
     total = float(reported.sum())
     start = Prior.uniform(m.secrets) if prior is None else prior
-    output = m.push(prior_weights(m, start))
-    seen = output > 0
-    if (reported[~seen] > 0).any():
-        o = int(np.flatnonzero((reported > 0) & ~seen)[0])
+    weights = prior_weights(m, start)
+    lost = np.flatnonzero((reported > 0) & (m.push(weights) == 0))
+    if len(lost):
         raise ProblemError(
-            f"{m.observables.labels[o]!r} was reported, and cannot be at this prior",
+            f"{m.observables.labels[lost[0]]!r} was reported, and cannot be at this prior",
             where="counts",
             remedy="Give the mechanism that the reports were drawn from",
         )
-    likely = m.matrix[:, seen]
-    weighted = likely / output[seen]
-    estimator = np.zeros(m.matrix.shape)
-    try:
-        estimator[:, seen] = np.linalg.solve(weighted @ likely.T, weighted)
-        off = np.abs(m.matrix @ estimator.T - np.eye(len(m.secrets))).max()
-    except np.linalg.LinAlgError:
-        off = np.inf
-    if not off <= _SOLVED:
+    best = estimator(m.matrix, weights)
+    if not np.abs(m.matrix @ best.T - np.eye(len(m.secrets))).max() <= _SOLVED:
         raise ProblemError(
             "some mixtures of secrets cause the same reports, so that no estimate is unbiased",
             where="mechanism",
             remedy="Use om.estimate.prior, or a mechanism with independent rows",
         )
     share = reported / total
-    values = estimator @ share
-    spread = (estimator**2) @ share - values**2
+    values = best @ share
+    spread = (best**2) @ share - values**2
     variances = np.maximum(0.0, spread) / max(total - 1, 1.0)
-    return Frequencies(values, variances, estimator, total)
+    return Frequencies(values, variances, best, total)
 
 
 def from_supports(

@@ -12,8 +12,6 @@ from optmech.designs.design import Design
 from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_bytes
-from optmech.reading.errors import kind_of
-from optmech.reading.source import read_document
 from optmech.show.description import Described
 from optmech_sweeps.directory import MANIFEST, read_manifest
 from optmech_sweeps.files import SweepSection
@@ -25,14 +23,7 @@ _MOST = 1000
 
 def described(folder: Path) -> Described:
     """Whose promise that of the first design is."""
-    path = folder / MANIFEST
-    manifest = read_document(path)
-    if kind_of(manifest) != "run":
-        raise ProblemError(
-            "is not the directory of a sweep",
-            where=folder,
-            remedy="Give a directory that optmech sweep has written",
-        )
+    path, manifest = folder / MANIFEST, read_manifest(folder)
     content = read_bytes(path)
     saved = sorted((folder / "designs").glob("*.json"))
     promise = Promise("use", "Nothing by itself: every design in designs/ has its own promise.")

@@ -1,7 +1,6 @@
 """Hands out the tasks of a plan to processes or an executor, keeps what comes back, and copes with
 workers that die."""
 
-import gc
 import math
 import sys
 import time
@@ -12,60 +11,18 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
-    ProcessPoolExecutor,
     wait,
 )
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
-from optmech.base.machine import cores, duration, installing, prepare_worker, single_threaded
+from optmech.base.machine import cores, duration, own_processes, single_threaded
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech_sweeps import worker
 from optmech_sweeps.directory import RunDirectory
 from optmech_sweeps.plan import Plan
 from optmech_sweeps.worker import Job, Outcome
-
-
-@contextmanager
-def dask_executor(address: str | None) -> Iterator[Executor | None]:
-    """The executor of the cluster whose scheduler is at ``address``; None for no address. Raises
-    ProblemError where distributed is not installed or no scheduler answers."""
-    if address is None:
-        yield None
-        return
-    if find_spec("distributed") is None:
-        raise ProblemError("Dask is not installed", where="dask", remedy=installing("dask"))
-    client, reason = _connected(address)
-    if client is None:
-        raise ProblemError(
-            f"no scheduler answers at {address!r}: {reason}",
-            where="dask",
-            remedy="Start one with dask scheduler, and give its address",
-        )
-    with client:
-        yield client.get_executor(pure=False, retries=2)
-
-
-def _connected(address: str) -> tuple[Any, str]:
-    """A client, or None and the reason. A client that could not be made complains of itself when
-    it is taken down: that happens here, unheard."""
-    from distributed import Client
-
-    heard, sys.unraisablehook = sys.unraisablehook, lambda _: None
-    try:
-        return Client(address, timeout="10s", set_as_default=False), ""
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-    finally:
-        # the error holds the client until here
-        gc.collect()
-        sys.unraisablehook = heard
-    return None, reason
-
 
 Report = Callable[[str], None]
 _SAY_EVERY = 2.0
@@ -125,7 +82,7 @@ class Processes(Pool):
     """Processes on this machine, started afresh (never forked) and with one thread each."""
 
     def __init__(self, workers: int) -> None:
-        super().__init__(_processes(workers), workers)
+        super().__init__(own_processes(workers), workers)
 
     def submit(self, job: Job) -> Future[Outcome]:
         with _main_that_can_be_loaded():
@@ -134,20 +91,15 @@ class Processes(Pool):
     def renew(self) -> bool:
         """New processes for those that died."""
         self.executor.shutdown(wait=False, cancel_futures=True)
-        self.executor = _processes(self.limit)
+        self.executor = own_processes(self.limit)
         return True
 
     def close(self) -> None:
         """End the processes; what they were doing is lost."""
-        processes = list((getattr(self.executor, "_processes", None) or {}).values())
+        own = list((getattr(self.executor, "_processes", None) or {}).values())
         self.executor.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
+        for process in own:
             process.terminate()
-
-
-def _processes(workers: int) -> ProcessPoolExecutor:
-    start = get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=start, initializer=prepare_worker)
 
 
 @contextmanager

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.base.labels import few
 from optmech.errors import ProblemError
 from optmech.reading.chosen import Chosen, chosen_of, column_of
 from optmech.reading.tables import Table, kind_of, opened_sink, opened_table, row_words
-from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.observables import data_coordinates
 from optmech_traces.chains.policy import release
@@ -74,7 +72,15 @@ def _chain(
     domain = designer.prior.domain
     labels: list[Hashable] = []
     if not chosen.labelled:
-        labels = _located(domain, np.column_stack(columns), row)
+        found = domain.locate(np.column_stack(columns))
+        lost = np.flatnonzero(found < 0)
+        if len(lost):
+            raise ProblemError(
+                "lies outside of the domain, or has no numbers",
+                where=row(int(lost[0])),
+                remedy="Give a trace inside of the domain",
+            )
+        labels = [domain.labels[k] for k in found.tolist()]
     for k, text in enumerate(columns[0] if chosen.labelled else ()):
         try:
             labels.append(find_label(domain, text))
@@ -94,8 +100,8 @@ def _chain(
     name = chosen.names[0] if chosen.labelled else "report"
     out[name] = column_of(list(released.releases))
     out["action"] = [state.action for state in released.states]
-    lost = sum(i is None for i in index)
-    notes = [f"{lost} of {len(index)} times: nothing could be released"] if lost else []
+    none = index.count(None)
+    notes = [f"{none} of {len(index)} times: nothing could be released"] if none else []
     return out, notes
 
 
@@ -123,27 +129,11 @@ def _gaussian(
             where=answer.task.title,
             remedy="Design it: leave the noise out of the trace file",
         )
-    noisy = _noisy(points, np.asarray(answer.noise))
+    # smooth noise is indefinite by rounding
+    noisy = np.random.default_rng().multivariate_normal(
+        points.ravel(), answer.noise, method="eigh", check_valid="ignore"
+    )
+    noisy = noisy.reshape(points.shape)
     return dict(zip(chosen.names, noisy.T, strict=True)), [
         "Gaussian noise is drawn in floating point: what is proved is about real numbers"
     ]
-
-
-def _noisy(points: Floats, covariance: Floats) -> Floats:
-    if covariance.ndim == 0:
-        covariance = np.eye(points.size) * float(covariance)
-    root = np.linalg.cholesky(covariance)
-    drawn = root @ np.random.default_rng().standard_normal(len(root))
-    return points + drawn.reshape(points.shape)
-
-
-def _located(domain: Domain, points: Floats, row: RowWords) -> list[Hashable]:
-    found = domain.locate(points)
-    lost = np.flatnonzero(found < 0)
-    if len(lost):
-        raise ProblemError(
-            "lies outside of the domain, or has no numbers",
-            where=row(int(lost[0])),
-            remedy="Give a trace inside of the domain",
-        )
-    return [domain.labels[k] for k in found.tolist()]

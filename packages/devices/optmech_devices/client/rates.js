@@ -1,6 +1,6 @@
 /**
  * What the numbers of a packed file keep between positions, whatever its header says: as in Python
- * (optmech_devices.packed.rates and optmech_devices.packed.spherical).
+ * (optmech_devices.packed.costs and optmech_devices.packed.spherical).
  */
 
 import { need } from "./cbor.js";

@@ -27,8 +27,8 @@ def measured(
     if not args.averaging:
         return None
     from optmech.show.words import after, loss_unit
-    from optmech_devices.protection.averaging import WAYS, averaging
     from optmech_devices.protection.columns import Asked
+    from optmech_devices.protection.traces import WAYS, averaging
 
     path, length = args.averaging, after(loss_unit(problem).strip())
     with moved(lambda where: f"{path}: {where}" if where != path else path):

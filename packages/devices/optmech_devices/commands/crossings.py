@@ -45,7 +45,7 @@ def measured(
     from optmech.designs.promise import promise_of
     from optmech.show.words import after, loss_unit
     from optmech_devices.protection.columns import Asked
-    from optmech_devices.protection.crossings import crossings
+    from optmech_devices.protection.traces import crossings
 
     loss = measures.expected_loss(m, problem.prior, problem.loss)
     path, asked, length = args.crossings, Asked(args.x, args.y), after(loss_unit(problem).strip())

@@ -279,7 +279,6 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
     from optmech.designs.design import Design
     from optmech.designs.promise import guess_words
     from optmech.reading.sealed import FAMILY, is_of_format, is_packed_file
-    from optmech_devices.packed.documents import load_any_packed
 
     if args.design is None:
         from optmech_devices.protection.everywhere import BOUGHT, everywhere, said
@@ -294,6 +293,8 @@ def _released(args: Namespace) -> tuple[Mechanism | Earth, Promise | None, str]:
             "the design has its own", where="--radius", remedy="Leave the radius or the design out"
         )
     if args.input is None and is_packed_file(args.design):
+        from optmech_devices.packed.documents import load_any_packed
+
         packed = load_any_packed(args.design)
         return packed, packed.promise, packed.guess
     if args.input is not None or is_of_format(args.design, FAMILY):

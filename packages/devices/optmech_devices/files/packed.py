@@ -15,9 +15,9 @@ from optmech.reading.errors import WORDS
 from optmech.show.description import Described
 from optmech.spaces.labels import find_label, label_text
 from optmech.spaces.mesh.mechanism import MeshMechanism
+from optmech_devices.packed.clients import client_script, sampler
 from optmech_devices.packed.documents import load_any_packed as load, load_packed
 from optmech_devices.packed.earth import Earth, is_earth_file
-from optmech_devices.packed.embedded import client_script, sampler
 from optmech_devices.packed.make import check_packed
 from optmech_devices.packed.mechanism import PackedMechanism
 from optmech_devices.packed.sentences import increase_words, repeated

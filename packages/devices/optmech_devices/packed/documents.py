@@ -1,23 +1,17 @@
 """Packed files of every kind, loaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from optmech.spaces.arguments import checked_arguments
-
-if TYPE_CHECKING:
-    from optmech_devices.packed.earth import Earth
-    from optmech_devices.packed.file import Parts
-    from optmech_devices.packed.mechanism import PackedMechanism
+from optmech_devices.packed.earth import Earth, is_earth_file
+from optmech_devices.packed.file import Parts, decode_parts, payload_of
+from optmech_devices.packed.mechanism import PackedMechanism, PackedPlaces
+from optmech_devices.packed.regions import PackedRegion
 
 
 def load_any_packed(path: str | Path) -> PackedMechanism | Earth:
     """A packed file of any kind, also one for the whole earth. Raises what ``load_packed`` and
     ``Earth.load`` raise."""
-    from optmech_devices.packed.earth import Earth, is_earth_file
-
     return (Earth.load if is_earth_file(path) else load_packed)(path)
 
 
@@ -48,14 +42,9 @@ def load_packed(path: str | Path, *, signer: str | Path | None = None) -> Packed
     >>> packed.locate((1.5, 0.2))  # the cell of a position, in km
     (0, 1)
     """
-    from optmech_devices.packed.file import decode_parts, payload_of
-
     return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
 
 
 def mechanism_of(parts: Parts) -> PackedMechanism:
     """What the parts of a file are."""
-    from optmech_devices.packed.mechanism import PackedPlaces
-    from optmech_devices.packed.regions import PackedRegion
-
     return (PackedPlaces if parts.mesh is None else PackedRegion)(parts)

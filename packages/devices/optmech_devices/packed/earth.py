@@ -21,8 +21,8 @@ from optmech.base.arrays import Bools, Floats, Ints, coordinate_rows, finite_arr
 from optmech.base.read_only import ReadOnly, frozen
 from optmech.base.shown import card
 from optmech.certificate.check import Check, CheckReport
-from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import stated_down
 from optmech.exact.number import Number, from_above, parse_exact
 from optmech.exact.sampler import EachBytes, bytes_for, system_bytes
 from optmech.problem.promised import Measure
@@ -30,7 +30,6 @@ from optmech.reading.sealed import start_of
 from optmech.spaces.arguments import checked_arguments, kind
 from optmech.spaces.sphere import is_position, sines
 from optmech_devices.packed.cbor import typed, untyped
-from optmech_devices.packed.clauses import greatest_below
 from optmech_devices.packed.file import (
     little_endian,
     one_draw,
@@ -51,7 +50,7 @@ from optmech_devices.packed.header import (
     header_entries,
     read_header,
 )
-from optmech_devices.packed.sentences import against, promise_of, protects, region_words, rounded
+from optmech_devices.packed.sentences import Said, region_words, rounded
 from optmech_devices.packed.spherical import (
     LEAST_BANDS,
     MOST_BANDS,
@@ -160,7 +159,7 @@ def _last(fits: Callable[[Ints], Bools], end: Ints, guess: Floats) -> Ints:
 
 @kind("Make one with om.devices.Earth.of(…)", words="mechanism for the whole earth")
 @frozen
-class Earth(ReadOnly):
+class Earth(Said, ReadOnly):
     """Reports that are private at every point of the earth: between positions that are d km apart
     along great circles, log ratios of reports are at most ε · (d + 2 ``header.snap``).
 
@@ -241,24 +240,6 @@ class Earth(ReadOnly):
         return card("Earth", [*self.promise.facts, ("of", self.region)])
 
     @property
-    def promise(self) -> Promise:
-        """What the file promises about points."""
-        return promise_of(self.header, None)
-
-    @property
-    def protects(self) -> tuple[str, ...]:
-        """What is promised, in sentences, and in odds."""
-        return protects(self.header, None)
-
-    @property
-    def against(self) -> tuple[str, ...]:
-        """What is not promised, in sentences."""
-        return against(self.header, None)
-
-    guess = ""
-    """No prior is known."""
-
-    @property
     def region(self) -> str:
         """Where it reports from, in words."""
         return region_words(None, self.secrets.bands)
@@ -272,7 +253,7 @@ class Earth(ReadOnly):
 
         Raises ProblemError where ε is out of range or cells are too small or too large.
         """
-        rate = greatest_below(parse_exact(epsilon, where="epsilon", positive=True))
+        rate = stated_down(parse_exact(epsilon, where="epsilon", positive=True))
         rings = made(rate)
         size = _CELL / rate if cell is None else float(cell)
         if not size > 0 or not LEAST_BANDS <= math.pi * RADIUS / size <= MOST_BANDS:

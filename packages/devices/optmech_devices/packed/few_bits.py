@@ -27,8 +27,6 @@ from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Implied, Released
 from optmech.spaces.mesh import Mesh
 
-MOST_BITS = 48
-"""Whole numbers up to 2^48 are floats with bits to spare."""
 _SMALL, _SNAP = 4096.0, 2e-13
 """Products below the first that exceed a whole number by less than this share of it are taken for
 that number: ratios such as 2 are often meant exactly, and there a unit counts."""

@@ -14,6 +14,7 @@ from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design, unit_after
 from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
+from optmech.exact.arguments import float_or_nan
 from optmech.spaces.arguments import checked_arguments
 from optmech_devices.packed.documents import load_packed, mechanism_of
 from optmech_devices.packed.file import BITS, decode_parts, encode_parts, write_file
@@ -184,14 +185,14 @@ def check_packed(
 
 def share(value: float | str, where: str) -> float:
     """A share such as 0.001 or "0.1%". Raises ProblemError on anything else."""
-    remedy = 'Give a share >= 0 such as 0.001 or "0.1%"'
     text = str(value).strip()
-    try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError as error:
-        raise ProblemError(f"{text[:40]!r} is no share", where=where, remedy=remedy) from error
+    found = float_or_nan(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not (math.isfinite(found) and found >= 0) or isinstance(value, bool):
-        raise ProblemError(f"{text[:40]!r} is no share", where=where, remedy=remedy)
+        raise ProblemError(
+            f"{text[:40]!r} is no share",
+            where=where,
+            remedy='Give a share >= 0 such as 0.001 or "0.1%"',
+        )
     return found
 
 

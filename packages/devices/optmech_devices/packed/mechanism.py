@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.read_only import frozen
+from optmech.base.read_only import frozen, locked
 from optmech.base.shown import card
-from optmech.designs.promise import Promise
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
 from optmech.exact.numerators import Numerators
@@ -22,21 +21,16 @@ from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each, syst
 from optmech.spaces.arguments import kind
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.mesh import Mesh
 from optmech.spaces.sphere import is_position
 from optmech_devices.packed.file import Parts, little_endian, one_draw
 from optmech_devices.packed.header import Header
-from optmech_devices.packed.held import SAMPLED_BITS, FixedNumerators
 from optmech_devices.packed.meshes import Steps
 from optmech_devices.packed.places import Finder, coordinates_of
-from optmech_devices.packed.sentences import (
-    against,
-    guess_words,
-    promise_of,
-    protects,
-    region_words,
-)
+from optmech_devices.packed.sentences import Said, region_words
 from optmech_devices.protection.places import Snap
 
+_SAMPLED_BITS = 63
 _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
@@ -47,7 +41,7 @@ _FEW = 16
     "packed mechanism",
 )
 @frozen
-class PackedMechanism(Mechanism):
+class PackedMechanism(Said, Mechanism):
     """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over
     2^``bits``, and what the file says in its ``header``.
 
@@ -102,32 +96,14 @@ class PackedMechanism(Mechanism):
         said = [*self.promise.facts, ("best guess", self.guess)]
         return card("PackedMechanism", [*facts, *said])
 
-    @cached_property
-    def promise(self) -> Promise:
-        """What the file promises about points."""
-        places = self._parts.held
-        own = self if isinstance(places, Domain) else None
-        return promise_of(self.header, places, own)
-
     @property
-    def protects(self) -> tuple[str, ...]:
-        """What is promised, a sentence for each constraint that protects, and in odds."""
-        return protects(self.header, self._parts.held)
-
-    @property
-    def against(self) -> tuple[str, ...]:
-        """What is not promised, in sentences."""
-        return against(self.header, self._parts.held)
-
-    @property
-    def guess(self) -> str:
-        """How often the best guess from a report is right, in words."""
-        return "" if self.header.prior is None else guess_words(self.header.prior)
+    def _held(self) -> Domain | Mesh:  # type: ignore[override]
+        return self._parts.held
 
     @property
     def region(self) -> str:
         """Where it reports from, in words."""
-        return region_words(self._parts.held)
+        return region_words(self._held)
 
     @property
     def digest(self) -> bytes:
@@ -238,6 +214,36 @@ class PackedMechanism(Mechanism):
 
 
 @frozen
+class FixedNumerators(Numerators):
+    """A released matrix from machine words, without a Python number for each until somebody asks.
+
+    ``entries`` has shape (S, O), unsigned 64-bit: rows of a file, which sum to 2^bits.
+    """
+
+    entries: NDArray[np.uint64]
+
+    def __init__(self, bits: int, entries: NDArray[np.uint64]) -> None:
+        vars(self).update(bits=bits, entries=locked(entries))
+
+    @cached_property
+    def rows(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
+        """The numerators as Python's numbers."""
+        return tuple(map(tuple, self.entries.tolist()))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Secrets and observables."""
+        rows, columns = self.entries.shape
+        return rows, columns
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The probabilities, which are float64 numbers exactly, shape (S, O)."""
+        out: Floats = np.ldexp(self.entries.astype(np.float64), -self.bits)
+        return locked(out)
+
+
+@frozen
 class PackedPlaces(PackedMechanism):
     """A packed mechanism from places, which are its ``secrets``."""
 
@@ -265,7 +271,7 @@ class PackedPlaces(PackedMechanism):
 
     @cached_property
     def _table(self) -> Table:
-        steps = self._sums << np.uint64(SAMPLED_BITS - self.bits)
+        steps = self._sums << np.uint64(_SAMPLED_BITS - self.bits)
         return Table(np.ascontiguousarray(steps.T[None]))
 
     @property

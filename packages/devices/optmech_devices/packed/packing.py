@@ -1,4 +1,5 @@
-"""What a packed file states of its design: of one over places, and of one for every point."""
+"""What a packed file states of its design, as data: of its constraints and prior, of its numbers
+and places; of one over places, and of one for every point."""
 
 from __future__ import annotations
 
@@ -8,28 +9,141 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
+from optmech.analysis.measures import bayes_vulnerability
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
 from optmech.designs.design import Design, mechanism_of
 from optmech.designs.encoding import encode_numerators, encode_problem
+from optmech.errors import ProblemError
+from optmech.exact.exponentials import stated_down, stated_up
+from optmech.exact.number import Exact, rounded_up
 from optmech.exact.numerators import Numerators
+from optmech.exact.ratios.generators import order_of
 from optmech.pipeline.mesh_search import strictly_inside as inside_mesh
 from optmech.pipeline.search import strictly_inside
-from optmech.problem import Problem
+from optmech.problem import MetricPrivacy, MinimizeVariance, Problem
+from optmech.problem.constraint import Constraint, load_constraint, write_constraint
+from optmech.problem.gains import Adversary
+from optmech.problem.problem import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.promised import Promised, Scope
 from optmech.problem.ratios import gradient_in, over_places
+from optmech.problem.space import Space
 from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.tables import distance_words
 from optmech_devices.packed.cbor import encode
-from optmech_devices.packed.clauses import beliefs_of, clauses_of, objective_of
 from optmech_devices.packed.few_bits import few_bits, few_bits_inside
 from optmech_devices.packed.file import Parts, Table
-from optmech_devices.packed.header import Accuracy, Header, Loss
+from optmech_devices.packed.header import Accuracy, Beliefs, Clause, Header, Loss, Value
 from optmech_devices.packed.mechanism import PackedMechanism
 from optmech_devices.packed.meshes import shape_of, weights_of
 from optmech_devices.packed.places import encode_places, reach_of
+
+_COUNTED = {
+    "differential_privacy": ("listed", "adjacency"),
+    "policy_graph": ("edges", "graph"),
+    "distribution_privacy": ("listed", "pairs"),
+    "pufferfish": ("listed", "pairs"),
+}
+"""Of kinds with a list of pairs, what their number is called, and where they are."""
+
+
+def clauses_of(problem: Problem) -> tuple[Clause, ...]:
+    """The constraints as a reader of the design's file has them."""
+    return tuple(_clause(given, problem.space) for given in problem.constraints)
+
+
+def _clause(given: Constraint, space: Space) -> Clause:
+    # a distance is called as it is in the file
+    stated: Any = load_constraint(write_constraint(given, space), space)
+    promised = stated.promised(space)
+    delta = getattr(stated, "delta", None)
+    return Clause(
+        kind=stated.kind,
+        scope=_scope(promised, space.secrets),
+        pairs=promised.pairs,
+        limit=promised.limit,
+        measure=promised.measure,
+        epsilon=None if promised.epsilon is None else stated_up(promised.epsilon),
+        delta=stated_up(delta) if delta is not None and delta > 0 else None,
+        bound=None if promised.epsilon is not None else _bound(stated),
+        repeats=promised.repeats,
+        details=dict(sorted(_details(stated, promised, space).items())),
+    )
+
+
+def _scope(promised: Promised, secrets: Domain) -> Scope:
+    """Cells of no grid are written as places."""
+    cells = promised.scope == "cells" and not isinstance(secrets, Grid)
+    return "places" if cells else promised.scope
+
+
+def _bound(stated: Any) -> float | None:
+    """What a constraint limits, rounded up; what is to be had at least, down."""
+    least = getattr(stated, "minimum", None)
+    if isinstance(least, Exact):
+        return stated_down(least)
+    most = getattr(stated, "maximum", getattr(stated, "epsilon", None))
+    return stated_up(most) if isinstance(most, Exact) else None
+
+
+def _details(stated: Any, promised: Promised, space: Space) -> dict[str, Value]:
+    """Whatever else the sentence of a constraint needs."""
+    found: dict[str, Value] = {}
+    name, attribute = _COUNTED.get(stated.kind, ("", ""))
+    if name and promised.pairs in ("joined", "listed"):
+        found[name] = len(getattr(stated, attribute))
+    if promised.pairs == "reached" and stated.threshold is not None:
+        found["near"] = float(stated.threshold)
+    if isinstance(stated, MetricPrivacy) and stated.leaves_out(space):
+        found["finite"] = True
+    if getattr(stated, "prior", None) is not None:
+        found["other"] = True
+    if isinstance(stated, Adversary) and stated.radius is not None:
+        found["radius"] = stated_up(stated.radius)
+        within = stated.within
+        found["within"] = "total variation" if within is None else distance_words(within)
+    if stated.kind == "distribution_privacy":
+        order = order_of(stated.divergence)
+        found["divergence"] = stated.divergence if order is None else "renyi"
+        if order is not None:
+            found["order"] = rounded_up(order)
+        if stated.scale is not None:
+            found["scaled"] = True
+    elif stated.kind == "renyi_privacy":
+        found["order"] = rounded_up(stated.order.factor)
+    elif stated.kind == "distortion_privacy":
+        found["distance"] = distance_words(stated.distance)
+    elif stated.kind == "gain_leakage" and not isinstance(stated.gain, str):
+        found["guesses"] = len(stated.gain)
+    return found
+
+
+def beliefs_of(problem: Problem, packed: Mechanism, date: str | None) -> Beliefs:
+    """The prior, and how often the best guess of a secret is right."""
+    prior = problem.prior
+    seen, blind = bayes_vulnerability(packed, prior), float(prior.weights.max())
+    return Beliefs(len(problem.secrets), abs(prior.entropy), seen, blind, date)
+
+
+def objective_of(problem: Problem) -> str:
+    """What is optimised."""
+    goal = problem.objective
+    if isinstance(goal, MinimizeLeakage):
+        return "minimize_leakage"
+    if isinstance(goal, MinimizeVariance):
+        raise ProblemError(
+            "is for statistics, which packed files have no word for",
+            where="design",
+            remedy="Draw reports from the design's own file",
+        )
+    return "maximize_distortion" if isinstance(goal, MaximizeDistortion) else goal
+
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly, record
+from optmech.base.read_only import ReadOnly, record as frozen_record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import require_keys
+from optmech.exact.codec import Codec, optional, record
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
 from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.sphere import FAR, nearest, sines, squares, vectors
@@ -22,10 +23,8 @@ from optmech_devices.packed.cbor import Tag, typed, untyped
 
 Plain = Any
 _KEYS = {
-    "grid": {"kind", "rows", "columns", "cell", "origin", "unit", "bounds"},
-    "points": {"kind", "labels", "dimension", "points", "unit", "coordinates"},
-    "h3": {"kind", "cells", "points"},
-    "labels": {"kind", "labels", "unit"},
+    "points": {"labels", "dimension", "points", "unit", "coordinates"},
+    "h3": {"cells", "points"},
 }
 MOST_PLACES = 2**16
 _CELL = re.compile("8[0-9a-f]{14}")
@@ -39,18 +38,9 @@ def encode_places(domain: Domain) -> Plain:
     """A domain without its outlines. Raises ProblemError on labels that cannot be written."""
     if type(domain) is Grid:
         require_near([*domain.cell, *domain.origin])
-        return {
-            "kind": "grid",
-            "rows": domain.rows,
-            "columns": domain.columns,
-            "cell": typed(list(domain.cell), 86),
-            "origin": typed(list(domain.origin), 86),
-            "unit": domain.unit,
-            "bounds": None if domain.bounds is None else typed(list(domain.bounds), 86),
-        }
+        return {"kind": "grid", **_GRID.write(domain)}
     if domain.points is None:
-        labels = [_plain(label) for label in domain.labels]
-        return {"kind": "labels", "labels": labels, "unit": domain.unit}
+        return {"kind": "labels", **_NAMED.write(domain)}
     require_near(domain.points)
     points = typed(domain.points.ravel(), 86)
     cells = _hexagons(domain)
@@ -58,48 +48,40 @@ def encode_places(domain: Domain) -> Plain:
         return {"kind": "h3", "cells": typed(cells, 71), "points": points}
     return {
         "kind": "points",
-        "labels": [_plain(label) for label in domain.labels],
+        **_NAMED.write(domain),
         "dimension": domain.points.shape[1],
         "points": points,
-        "unit": domain.unit,
         "coordinates": domain.coordinates,
     }
 
 
 def decode_places(plain: Plain) -> Domain:
     """The places of a file. Raises ProblemError on what ``encode_places`` does not write."""
-    kind = plain.get("kind") if isinstance(plain, dict) else None
+    body = dict(plain) if isinstance(plain, dict) else {}
+    kind = body.pop("kind", None)
+    if kind == "grid":
+        return _GRID.read(body)  # type: ignore[no-any-return]
+    if kind == "labels":
+        return _NAMED.read(body)  # type: ignore[no-any-return]
     if kind not in _KEYS:
         raise ProblemError(f"{str(kind)[:40]!r} is no kind of places", where="kind")
-    require_keys(plain, _KEYS[kind], "places")
-    if kind == "grid":
-        return _grid(plain)
+    require_keys(body, _KEYS[kind], "places")
     if kind == "h3":
-        cells = untyped(plain["cells"], 71)
+        cells = untyped(body["cells"], 71)
         _count(len(cells))
-        return Domain.geographic([f"{cell:015x}" for cell in cells], _rows(plain, 2))
-    if type(plain["labels"]) is not list:
-        raise ProblemError("is no list", where="labels")
-    _count(len(plain["labels"]))
-    labels = [_label(label) for label in plain["labels"]]
-    unit = _text(plain["unit"])
-    if kind == "labels":
-        return Domain(labels, unit=unit)
-    points = _rows(plain, _count(plain["dimension"]))
-    found = Domain(labels, points, unit, coordinates=plain["coordinates"])
+        return Domain.geographic([f"{cell:015x}" for cell in cells], _rows(body, 2))
+    labels, unit = _LABELS.read(body["labels"]), _UNIT.read(body["unit"])
+    points = _rows(body, _count(body["dimension"]))
+    found = Domain(labels, points, unit, coordinates=body["coordinates"])
     if found.unit != unit:
         raise ProblemError("is not that of degrees, km", where="unit")
     return found
 
 
-def _grid(plain: Plain) -> Grid:
-    box = plain["bounds"]
-    rows, columns = (_count(plain[name]) for name in ("rows", "columns"))
+def _grid(rows: int, columns: int, cell: Any, origin: Any, **others: Any) -> Grid:
     _count(rows * columns)
-    cell, origin = _floats(plain["cell"], 2), _floats(plain["origin"], 2)
     require_near([*cell, *origin])
-    bounds = None if box is None else _floats(box, 4)
-    return Grid(rows, columns, cell, unit=_text(plain["unit"]), origin=origin, bounds=bounds)
+    return Grid(rows, columns, cell, origin=origin, **others)
 
 
 def require_near(values: ArrayLike, where: str = "places") -> None:
@@ -136,7 +118,7 @@ def chord(degrees: float) -> float:
     return 2 * float(sines(np.array(min(degrees, _HALF_TURN) / 2))[0])
 
 
-@record
+@frozen_record
 class Finder(ReadOnly):
     """Which place a position (x, y), or (longitude, latitude), belongs to; ``reach`` and
     ``outside`` as in a header."""
@@ -181,6 +163,13 @@ def _plain(label: Hashable) -> Plain:
     return encode_label(label)
 
 
+def _labels(plain: Plain) -> list[Hashable]:
+    if type(plain) is not list:
+        raise ProblemError("is no list", where="labels")
+    _count(len(plain))
+    return list(map(_label, plain))
+
+
 def _label(plain: Plain) -> Hashable:
     _require_flat(plain)
     found = decode_label(plain)
@@ -214,11 +203,14 @@ def _text(value: Plain) -> str:
     return value
 
 
-def _floats(item: Plain, count: int) -> list[float]:
-    found = untyped(item, 86)
-    if len(found) != count:
-        raise ProblemError(f"{len(found)} numbers instead of {count}", where="places")
-    return [float(value) for value in found]
+def _floats(count: int) -> Codec[Sequence[float]]:
+    def read(item: Plain) -> list[float]:
+        found: list[float] = untyped(item, 86).tolist()
+        if len(found) != count:
+            raise ProblemError(f"{len(found)} numbers instead of {count}", where="places")
+        return found
+
+    return Codec(lambda values: typed(list(values), 86), read)
 
 
 def _rows(plain: Plain, dimension: int) -> Floats:
@@ -227,6 +219,15 @@ def _rows(plain: Plain, dimension: int) -> Floats:
         raise ProblemError(f"{len(values)} coordinates in {dimension} dimensions", where="points")
     require_near(values)
     return np.array(values.reshape(-1, dimension), dtype=np.float64)
+
+
+_COUNT, _UNIT = Codec(int, _count), Codec(str, _text)
+_LABELS: Codec[Sequence[Hashable]] = Codec(lambda labels: list(map(_plain, labels)), _labels)
+_NAMED = record(Domain, "places", labels=_LABELS, unit=_UNIT)
+_GRID = record(
+    _grid, "places", rows=_COUNT, columns=_COUNT, cell=_floats(2), origin=_floats(2), unit=_UNIT,
+    bounds=optional(_floats(4)),
+)  # fmt: skip
 
 
 def coordinates_of(domain: Domain, place: int) -> tuple[float, ...] | None:

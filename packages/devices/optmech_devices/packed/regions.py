@@ -1,4 +1,4 @@
-"""Packed mechanisms that report from every point of a region, of a line or of roads."""
+"""Packed mechanisms for every point of a region, of a line or of roads."""
 
 from __future__ import annotations
 

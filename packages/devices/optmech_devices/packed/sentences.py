@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal
 
 from optmech.base.arrays import Floats
 from optmech.designs.promise import (
-    METRES,
-    MOST,
     Promise,
     at_every_point,
     between,
-    length_words,
+    per_words,
     repeats_words,
     sticky_words,
-    times,
 )
 from optmech.designs.stated import Stated
 from optmech.exact.number import parse_exact
@@ -80,12 +78,6 @@ ADDED = {
     "mutual_information": "the information", "ratios": "each log ratio",
 }  # fmt: skip
 """What n reports promise n times, where that is not ε."""
-APART = {
-    "straight": "apart", "great circle": "apart", "flat": "apart on the flat map",
-    "roads": "apart along the roads", "manhattan": "apart by the Manhattan distance",
-}  # fmt: skip
-_PLAIN = ("straight", "great circle", "roads")
-_WHO = {"every point": "points", "cells": "positions"}
 AGAIN = "Repeat the report for as long as the place is the same."
 ALWAYS = (
     "Reports from several times tell more than each of them alone: positions follow one another.",
@@ -157,6 +149,35 @@ _NAMES = re.compile(r"\{(\??)(\w+)\}")
 _DIGITS, _SURE = 6, 1e-12
 
 
+class Said:
+    """What a packed file says in its ``header`` of what it ``holds``: places or a mesh, and None of
+    a file for the whole earth."""
+
+    header: Header
+    _held: Domain | Mesh | None = None
+
+    @cached_property
+    def promise(self) -> Promise:
+        """What the file promises about points."""
+        own = self if isinstance(self, Mechanism) and isinstance(self._held, Domain) else None
+        return promise_of(self.header, self._held, own)
+
+    @property
+    def protects(self) -> tuple[str, ...]:
+        """What is promised, a sentence for each constraint that protects, and in odds."""
+        return protects(self.header, self._held)
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """What is not promised, in sentences."""
+        return against(self.header, self._held)
+
+    @property
+    def guess(self) -> str:
+        """How often the best guess from a report is right, in words; empty without a prior."""
+        return "" if self.header.prior is None else guess_words(self.header.prior)
+
+
 def increase_words(share: float) -> str:
     """By how much a loss is above or below another."""
     return f"{100 * abs(share):.2g} % {'below' if share < 0 else 'above'}"
@@ -203,7 +224,7 @@ def clause_words(clause: Clause) -> str:
         "epsilon": clause.epsilon,
         "delta": clause.delta,
         "bound": clause.bound,
-        "per": None if clause.measure is None else per(clause.measure),
+        "per": None if clause.measure is None else per_words(clause.measure),
         "everywhere": clause.scope == "every point",
     }
     if clause.pairs in ("near", "reached") and clause.limit is not None:
@@ -220,20 +241,12 @@ def clause_words(clause: Clause) -> str:
     )
 
 
-def per(measure: Measure) -> str:
-    """What ε is per, so that nobody takes another distance for it."""
-    if measure.unit:
-        return measure.unit if measure.course in _PLAIN else f"{measure.unit} ({measure.name})"
-    given = measure.name.startswith("given")
-    return f"unit of distance ({measure.name})" if given else f"unit of {measure.name} distance"
-
-
 def _length(limit: float, measure: Measure | None) -> str:
     """How far apart two may be, with the unit."""
     said = f"{limit:.{_DIGITS}g}"
     if measure is None:
         return said
-    words = per(measure)
+    words = per_words(measure)
     return f"{said} {words if limit == 1 else words.replace('unit of', 'units of', 1)}"
 
 
@@ -291,17 +304,8 @@ def _rule(clause: Clause) -> str:
     return "Nothing is promised of several independent reports about one place together."
 
 
-def odds_of(header: Header) -> Clause | None:
-    """The first constraint that is a ratio by a length between positions."""
-    return next((c for c in header.promises if _is_metric(c) and _metres(c)), None)
-
-
 def _is_metric(clause: Clause) -> bool:
     return clause.ratio is not None and clause.is_per_distance
-
-
-def _metres(clause: Clause) -> float | None:
-    return None if clause.measure is None else clause.measure.metres
 
 
 def slack_of(clause: Clause, header: Header, places: Domain | Mesh | None) -> float:
@@ -314,21 +318,14 @@ def slack_of(clause: Clause, header: Header, places: Domain | Mesh | None) -> fl
     return 0.0
 
 
-def _odds(header: Header, places: Domain | Mesh | None) -> tuple[str, ...]:
-    clause = odds_of(header)
-    if clause is None or clause.measure is None or clause.epsilon is None:
-        return ()
-    metres, slack = clause.measure.metres or 1.0, slack_of(clause, header, places)
-    apart, who = APART[clause.measure.course], _WHO.get(clause.scope, "places")
-    said = []
-    for length in METRES:
-        rate = clause.epsilon * (length / metres + slack)
-        if rate > math.log(MOST):
-            said.append(f"{length_words(length)} {apart} over a million times: not hidden")
-        else:
-            factor = times(math.exp(rate))
-            said.append(f"{length_words(length)} {apart} at most {factor} times as likely")
-    return (f"in odds: a report from {who} {'; '.join(said)}",)
+def _odds(header: Header, places: Domain | Mesh | None) -> Iterator[str]:
+    """Of the first constraint that is a ratio by a length between positions."""
+    for clause in filter(_is_metric, header.promises):
+        slack = slack_of(clause, header, places)
+        stated = Promise(clause.scope, "", clause.epsilon, clause.measure, slack=slack)
+        if stated.odds:
+            yield f"in odds: {stated.odds_words}"
+            return
 
 
 def promise_of(
@@ -347,7 +344,7 @@ def promise_of(
     else:
         rate = (
             first.epsilon,
-            f"ε = {rounded(first.epsilon)} per {per(first.measure)}",
+            f"ε = {rounded(first.epsilon)} per {per_words(first.measure)}",
             first.measure,
         )
         if isinstance(places, Domain):

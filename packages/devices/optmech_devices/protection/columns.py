@@ -38,16 +38,13 @@ class Replaced:
             places = None
         if places is None and not chosen.labelled and report is None:
             report = "report"
+        fault = ""
         if report is not None and printable(str(report)) != str(report):
-            raise ProblemError(
-                f"{show(report)} has characters that cannot be seen",
-                where="report",
-                remedy="Choose another name",
-            )
-        if report is not None and report in known:
-            raise ProblemError(
-                f"the data have a column {report!r}", where="report", remedy="Choose another name"
-            )
+            fault = f"{show(report)} has characters that cannot be seen"
+        elif report is not None and report in known:
+            fault = f"the data have a column {report!r}"
+        if fault:
+            raise ProblemError(fault, where="report", remedy="Choose another name")
         return cls(chosen, reporter, report, places)
 
     @property
@@ -90,11 +87,10 @@ class Asked:
         ``unveiled``."""
         place = next((n for n in self.keep if n not in self.unveiled and is_place(str(n))), None)
         if place is not None:
-            raise ProblemError(
+            raise _telling(
+                place,
                 f"{place!r} is called like a coordinate or an address, which gives away what the "
                 "report hides",
-                where="keep",
-                remedy=f"Leave it out, or keep it all the same with keep_place = {place!r}",
             )
 
     def refuse_telling(
@@ -110,25 +106,21 @@ class Asked:
         judged = {name: cells(name) for name in self.keep if name not in self.unveiled}
         for name, column in judged.items():
             if any(map(is_shape, column[:SAMPLE])):
-                raise ProblemError(
-                    f"{name!r} holds shapes, which may give away what the report hides",
-                    where="keep",
-                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
+                raise _telling(
+                    name, f"{name!r} holds shapes, which may give away what the report hides"
                 )
             if tells_place(column, coordinates, degrees):
-                raise ProblemError(
+                raise _telling(
+                    name,
                     f"numbers in {name!r} lie where the coordinates of the rows do, and may give "
                     "away what the report hides",
-                    where="keep",
-                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
                 )
         for name, column in judged.items():
             if name not in names and stands_still(column, coordinates):
-                raise ProblemError(
+                raise _telling(
+                    name,
                     f"most values of {name!r} stand at one place each, as numbers of stations do: "
                     "who knows what one is knows where the row was, whatever the report says",
-                    where="keep",
-                    remedy=f"Leave it out, or keep it all the same with keep_place = {name!r}",
                 )
 
     def replaced(self, chosen: Chosen, reporter: Reporter, known: Sequence[Hashable]) -> Replaced:
@@ -145,6 +137,12 @@ class Asked:
         self.refuse_places()
         require_columns("data", self.by, known)
         return Replaced.of(chosen, reporter, self.report, known)
+
+
+def _telling(name: str, words: str) -> ProblemError:
+    """Of a column that is kept, and says where rows are."""
+    remedy = f"Leave it out, or keep it all the same with keep_place = {name!r}"
+    return ProblemError(words, where="keep", remedy=remedy)
 
 
 def drawn_of(

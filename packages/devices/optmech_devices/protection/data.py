@@ -226,10 +226,10 @@ class _Run:
         column: Callable[[Any], Any],
         chosen: Chosen | None = None,
         own: Sequence[Floats] = (),
-    ) -> tuple[list[Replaced], Any, dict[Any, Any]]:
-        """What is replaced, the rows that are left, in their order to come, and the new columns: of
-        the ``chosen`` ones, whose coordinates as the data have them are ``own``, else of those that
-        are asked for."""
+    ) -> tuple[set[Any], Any, dict[Any, Any]]:
+        """The columns that stay, the rows that are left, in their order to come, and the new
+        columns, times that are cut among them: of the ``chosen`` ones, whose coordinates as the
+        data have them are ``own``, else of those that are asked for."""
         flow = self.flow
         flow.begin(
             known,
@@ -240,7 +240,10 @@ class _Run:
         order = self._order(len(rows))
         kept = {*flow.asked.keep, *(name for place in flow.places for name in place.names)}
         self.left = [name for name in known if name not in kept]
-        return flow.places, rows[order], {name: cells[order] for name, cells in new.items()}
+        rows, new = rows[order], {name: cells[order] for name, cells in new.items()}
+        for name in flow.timed if flow.times is not None else ():
+            new[name] = flow.kept(name, column(name)[rows])
+        return kept, rows, new
 
     def reports(self, cells: Sequence[Any], labelled: bool) -> Ints:
         """The reports of what has no columns: coordinates (k of n), or one list of labels."""
@@ -269,7 +272,7 @@ def _refuse_columns(asked: Asked, kind: str, names: str) -> None:
             raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
 
 
-def _taken(data: Any, names: Sequence[Any], rows: Any, new: dict[Any, Any]) -> Any:
+def _taken(data: Any, names: set[Any], rows: Any, new: dict[Any, Any]) -> Any:
     """Rows of a pandas table with columns that stay, in their order, and new ones; with an index
     from 0, as theirs may be the time, and without attributes."""
     out = data[[name for name in data.columns if name in names]].iloc[rows].reset_index(drop=True)
@@ -334,20 +337,9 @@ def _frame(run: _Run, data: Any) -> Any:
     for x, y in asked.pairs or [(asked.x, asked.y)]:
         if x is not None and y is not None and {x, y} <= set(known):
             refuse_latitude_first(data[[x, y]], where="data")
-    places, rows, new = run.found(known, _cells_of(data))
+    found = run.found(known, _cells_of(data))
     _note_attributes(reporter, data)
-    return _taken(data, (*_names_of(places), *asked.keep), rows, new | _cut(flow, data, rows))
-
-
-def _cut(flow: Flow, data: Any, rows: Ints) -> dict[Any, Any]:
-    """Those columns of times that are not kept as they are."""
-    if flow.times is None:
-        return {}
-    return {name: flow.kept(name, data[name].to_numpy()[rows]) for name in flow.timed}
-
-
-def _names_of(places: Sequence[Replaced]) -> list[Any]:
-    return [name for place in places for name in place.names]
+    return _taken(data, *found)
 
 
 def _note_attributes(reporter: Reporter, *holders: Any) -> None:
@@ -369,14 +361,12 @@ def _dataset(run: _Run, data: Any) -> Any:
             where="data",
             remedy="Give variables of one dimension, the same for all: a row is a point",
         )
-    places, rows, new = run.found(known, _cells_of(data))
+    _, rows, new = run.found(known, _cells_of(data))
     ((dim,),) = dims
-    wanted = (*_names_of(places), *asked.keep)
-    out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
+    out = data.drop_vars(run.left).isel({dim: rows})
     _note_attributes(reporter, data, *out.variables.values())
     for each in (out, *out.variables.values()):
         each.attrs, each.encoding = {}, {}
-    new |= _cut(run.flow, data, rows)
     return out.assign({name: (dim, column) for name, column in new.items()})
 
 
@@ -394,13 +384,13 @@ def _geo(run: _Run, data: Any) -> Any:
     degrees = reporter.geographic and crs is not None
     shown = data.geometry.to_crs(4326) if degrees else data.geometry
     points = {(geometry, axis): getattr(shown, axis) for axis in "xy"}
-    places, rows, new = run.found(
+    kept, rows, new = run.found(
         [name for name in data.columns if name != geometry],
         lambda name: points[name] if name in points else cells(name),
         Chosen(tuple(points), False),
         [np.asarray(each, dtype=np.float64) for each in (data.geometry.x, data.geometry.y)],
     )
-    if places[0].places is None:
+    if run.flow.places[0].places is None:
         raise ProblemError(
             "the reports have no coordinates in the plane",
             where="data",
@@ -408,7 +398,7 @@ def _geo(run: _Run, data: Any) -> Any:
         )
     _note_attributes(reporter, data)
     drawn = shapely.points(np.column_stack([new.pop(name) for name in points]))
-    out = _taken(data, (*asked.keep, geometry), rows, new | _cut(run.flow, data, rows))
+    out = _taken(data, {*kept, geometry}, rows, new)
     series = type(data.geometry)(drawn, index=out.index, crs=4326 if degrees else crs)
     out[geometry] = series.to_crs(crs) if degrees else series
     return out

@@ -47,12 +47,13 @@ def days_of(cells: Sequence[Any], name: Hashable, rows: Sequence[int]) -> list[i
     """The days of times in UTC, by number. Raises ProblemError on what is no time."""
     seconds = seconds_of(cells)
     if isinstance(seconds, int):
-        raise ProblemError(
-            f"{show(str(name))} holds no time as 2008-10-23T02:53:04, and no number of seconds",
-            where=f"row {rows[seconds] + 1}",
-            remedy="Name another column of times, or give a budget in all",
-        )
+        raise _no_time(name, rows[seconds], "Name another column of times, or give a budget in all")
     return [math.floor(second / _DAY) for second in seconds.tolist()]
+
+
+def _no_time(name: Hashable, row: int, remedy: str) -> ProblemError:
+    said = f"{show(str(name))} holds no time as 2008-10-23T02:53:04, and no number of seconds"
+    return ProblemError(said, where=f"row {row + 1}", remedy=remedy)
 
 
 def cut(cells: Any, name: Hashable, unit: Unit) -> Any:
@@ -70,11 +71,7 @@ def cut(cells: Any, name: Hashable, unit: Unit) -> Any:
         if cell not in known:
             known[cell] = _cut(cell, unit)
         if known[cell] is None:
-            raise ProblemError(
-                f"{show(str(name))} holds no time as 2008-10-23T02:53:04, and no number of seconds",
-                where=f"row {k + 1}",
-                remedy="Leave the column out, or write its times so",
-            )
+            raise _no_time(name, k, "Leave the column out, or write its times so")
         out.append(known[cell])
     return np.array(out, dtype=cells.dtype) if isinstance(cells, np.ndarray) else out
 

@@ -56,10 +56,7 @@ def protect_file(
             for part in table.parts(columns.numbers, columns.others):
                 with moved(partial(numbered, table)):
                     rows, new = flow.take(part.__getitem__)
-                    kept = {
-                        name: flow.kept(name, [part[name][k] for k in rows.tolist()])
-                        for name in flow.asked.keep
-                    }
+                    kept = flow.all_kept(part.__getitem__, rows)
                 spool.put(kept | new, len(rows))
                 told(f"{reporter.rows:,} rows so far")
             flow.end()

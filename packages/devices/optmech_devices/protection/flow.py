@@ -198,6 +198,13 @@ class Flow:
         """The cells of a column that is kept, with its times cut."""
         return cells if self.times is None or not is_time(name) else cut(cells, name, self.times)
 
+    def all_kept(self, cells: Cells, rows: Ints) -> dict[str, Any]:
+        """The columns that are kept, of some rows."""
+        return {
+            name: self.kept(name, [cells(name)[k] for k in rows.tolist()])
+            for name in self.asked.keep
+        }
+
     def columns(self, rows: Ints, reports: Sequence[Ints]) -> dict[Any, Any]:
         """The new columns of rows with ``reports`` for every place of theirs."""
         new: dict[Any, Any] = {}

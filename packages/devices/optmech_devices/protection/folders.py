@@ -17,7 +17,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,19 +28,75 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.labels import few_columns
-from optmech.base.machine import duration
+from optmech.base.machine import cores, dask_executor, duration, own_processes, single_threaded
 from optmech.base.storage import refuse_unwritable, removed_on_a_signal, writing
 from optmech.errors import ProblemError, moved
+from optmech.exact.arguments import whole
 from optmech.exact.sampler import seeded_bytes
 from optmech.reading.tables import Part, opened_sink, opened_table
-from optmech_devices.protection.dealing import Dealing, Digests, Segment, read, several
 from optmech_devices.protection.files import Columns, columns_of, numbered
 from optmech_devices.protection.flow import Flow, Rows
 from optmech_devices.protection.persons import is_key
 from optmech_devices.protection.reporter import Counts
 from optmech_devices.protection.spending import Spending
-from optmech_devices.protection.spool import Order, joined, length, taken
-from optmech_devices.protection.workers import results, workers
+from optmech_devices.protection.spool import (
+    Dealing,
+    Digests,
+    Order,
+    Segment,
+    joined,
+    length,
+    read,
+    several,
+    taken,
+)
+
+
+@contextmanager
+def workers(processes: int | None, address: str | None, tasks: int) -> Iterator[Executor | None]:
+    """What tasks are handed to; None for this process, which does them itself where one is asked
+    for. Raises ProblemError where no Dask scheduler answers."""
+    if processes is not None:
+        whole(processes, "processes", least=1)
+    if address is not None:
+        with dask_executor(address, "packages/devices") as executor:
+            yield executor
+        return
+    count = min(processes or cores(), tasks)
+    if count == 1:
+        yield None
+        return
+    with single_threaded():
+        pool = own_processes(count)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def results(
+    executor: Executor | None, task: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, Any]]:
+    """What a task returns for each of ``calls``, with its number, in the order in which they are
+    done. Raises ProblemError where one does, and where a process dies."""
+    if executor is None:
+        yield from ((k, task(*call)) for k, call in enumerate(calls))
+        return
+    futures = {}
+    try:
+        futures = {executor.submit(task, *call): k for k, call in enumerate(calls)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BrokenExecutor as error:
+        raise ProblemError(
+            "a process ended, for lack of memory perhaps",
+            where="processes",
+            remedy="Give fewer processes, or smaller parts",
+        ) from error
+    finally:
+        for future in futures:
+            future.cancel()
+
 
 KINDS = (".parquet", ".csv", ".csv.gz", ".csv.bz2", ".csv.xz")
 """Endings of parts."""
@@ -287,10 +343,7 @@ def draw_part(path: str, part: int) -> Found:
                 with moved(partial(numbered, table)):
                     flow.judge(some.__getitem__)
                     rows = flow.draw(some.__getitem__)
-                    kept = {
-                        name: flow.kept(name, [some[name][k] for k in rows.at.tolist()])
-                        for name in flow.asked.keep
-                    }
+                    kept = flow.all_kept(some.__getitem__, rows.at)
                 columns, bucket = _waiting_rows(rows, digest, part, job.buckets)
                 columns["at"] = rows.at + before
                 dealing.put(columns | {f"kept:{name}": own for name, own in kept.items()}, bucket)

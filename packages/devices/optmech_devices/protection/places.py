@@ -1,5 +1,7 @@
 """Where domains lie in the coordinates that data have: degrees for what was made over degrees."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

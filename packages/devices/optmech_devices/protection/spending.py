@@ -235,7 +235,7 @@ class Spending:
     def tally(self) -> Spending:
         """The same counts without a name: persons by their draws."""
         found = replace(self)
-        found.singles = self.singles + Counter(self.draws.values())
+        found.singles = self.counts
         found._worst_day = self.worst_day or 0
         return found
 
@@ -255,28 +255,29 @@ class Spending:
         return out
 
     @property
+    def counts(self) -> Counter[int]:
+        """How many persons have so many draws."""
+        return self.singles + Counter(self.draws.values())
+
+    @property
     def persons(self) -> int:
         """How many there are."""
-        return len(self.draws) + self.singles.total()
+        return self.counts.total()
 
     @property
     def worst(self) -> int:
         """Draws of the person with most of them."""
-        return max([*self.draws.values(), *self.singles], default=0)
+        return max(self.counts, default=0)
 
     @property
     def median(self) -> float:
         """Draws of the median person."""
-        counts = sorted([(n, 1) for n in self.draws.values()] + list(self.singles.items()))
-        total = sum(times for _, times in counts)
-        if not total:
+        if not self.persons:
             return 0.0
-        found, middle = [], ((total - 1) // 2, total // 2)
-        before = 0
-        for value, times in counts:
-            found += [value for m in middle if before <= m < before + times]
-            before += times
-        return sum(found) / 2
+        draws, times = np.array(sorted(self.counts.items())).T
+        ends = np.cumsum(times)
+        middle = [(ends[-1] - 1) // 2, ends[-1] // 2]
+        return float(draws[np.searchsorted(ends, middle, side="right")].mean())
 
     @property
     def worst_day(self) -> int | None:

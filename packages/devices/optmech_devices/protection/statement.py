@@ -38,9 +38,10 @@ def statement_of(path: str | Path) -> list[Section]:
     from optmech.designs.design import Design
     from optmech.designs.promise import guess_words
     from optmech.reading.sealed import is_packed_file
-    from optmech_devices.packed.documents import load_any_packed
 
     if is_packed_file(path):
+        from optmech_devices.packed.documents import load_any_packed
+
         packed = load_any_packed(path)
         return _of_mechanism(packed.promise, packed.guess, _size(packed), _PACKED)
     if (summary := _summary(path)) is not None:

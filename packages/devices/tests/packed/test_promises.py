@@ -18,8 +18,8 @@ import optmech_devices
 import pytest
 from conformance import problems
 from optmech_devices.packed.cbor import decode
+from optmech_devices.packed.costs import kept_rate
 from optmech_devices.packed.meshes import weights_of
-from optmech_devices.packed.rates import kept_rate
 from packed import odds, readers
 from packed.test_packed_everywhere import resealed
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from optmech_devices.protection import spool as spool_module
-from optmech_devices.protection.averaging import averaging
 from optmech_devices.protection.columns import Asked
 from optmech_devices.protection.persons import is_person
 from optmech_devices.protection.spool import Order, Spool
 from optmech_devices.protection.statement import statement_of
+from optmech_devices.protection.traces import averaging
 
 import optmech as om
 from optmech.cli.main import main

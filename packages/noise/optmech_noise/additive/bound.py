@@ -31,7 +31,7 @@ import flint
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.exponentials import bracket, ends_of, exp_bounds
 from optmech.exact.number import Exact, shortened
 from optmech_noise.additive.law import Law
 from optmech_noise.additive.loss import NoiseLoss
@@ -49,12 +49,6 @@ def hockey_stick(law: Law, shift: int, power: Fraction) -> Fraction:
     a, b = power.numerator, power.denominator
     inner, outer = (sum(d for p, q in part if (d := b * p - a * q) > 0) for part in (near, far))
     return (inner + outer / (1 - law.r)) / (b << bits)
-
-
-def floor_of(end: Any) -> int:
-    """The largest whole number that is not above an end of a ball."""
-    mantissa, exponent = map(int, end.man_exp())
-    return mantissa << exponent if exponent > 0 else mantissa >> -exponent
 
 
 def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction, int]:
@@ -257,7 +251,7 @@ def log_bounds(top: int, bottom: int) -> tuple[int, int]:
     """Bounds of ln(top/bottom) times 2^192, of numbers > 0."""
     with flint.ctx.workprec(BITS + 64):
         ball = flint.arb(flint.fmpq(top, bottom)).log() * flint.arb(1 << BITS)
-        low, high = map(floor_of, (ball.lower(), ball.upper()))
+        low, high = map(math.floor, ends_of(ball))
     return low, high + 1
 
 

@@ -24,7 +24,8 @@ import flint
 
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
-from optmech_noise.additive.spheres import Ball, ball, growing, half
+from optmech.exact.exponentials import ball_of
+from optmech_noise.additive.spheres import Ball, growing, half
 
 DEPTH_BITS = 30
 MOST_CAPS, MOST_WEIGHTS, MOST_NODES = 256, 40_000, 4000
@@ -125,7 +126,7 @@ class _Table(NamedTuple):
         nodes = range(cap.first - 1, cap.last + 1)
         slopes = {k: flint.arb(cap.at(k + 1) - cap.at(k)) / (2 * k + 1) for k in nodes}
         weights = {k: flint.arb(v) for k, v in enumerate(cap.weights, cap.first)}
-        return cls(cap, ball(Fraction(cap.depth, _ONE)), weights, slopes)
+        return cls(cap, ball_of(Fraction(cap.depth, _ONE)), weights, slopes)
 
     def slope(self, node: int) -> Ball:
         """From a node to the next."""
@@ -149,7 +150,7 @@ class _Bound:
 
     def __init__(self, dimension: int, degree: int, power: Fraction, caps: Caps) -> None:
         self.dimension, self.degree, self.caps = dimension, degree, caps
-        self.power, self.unit = ball(power), 1 << caps.bits
+        self.power, self.unit = ball_of(power), 1 << caps.bits
         self.tables = [_Table.of(cap) for cap in caps.caps]
         self.known: dict[Fraction, Ball] = {}
 
@@ -198,20 +199,20 @@ class _Bound:
             return bool(self._roughly(b, near) >= level)
         for end in (a, b):
             if end not in self.known:
-                self.known[end] = self._value(ball(end), near, a)
+                self.known[end] = self._value(ball_of(end), near, a)
         ends = self.known[a].min(self.known[b]).lower()
         if not ends >= level:
             return False
-        r = ball(a).union(ball(b))
+        r = ball_of(a).union(ball_of(b))
         slope = self._slope(r, near, a)
         if not slope.is_finite():
             return bool(self._value(r, near, a) >= level)
         spread = slope.upper() - slope.lower()
-        return bool(ends - (spread * ball(b - a) / 4).upper() >= level)
+        return bool(ends - (spread * ball_of(b - a) / 4).upper() >= level)
 
     def _roughly(self, b: Fraction, near: list[_Near]) -> Ball:
         """At most C from 0 on, by what is monotone."""
-        r, total = ball(b), flint.arb(0)
+        r, total = ball_of(b), flint.arb(0)
         for table, gains, harms in near:
             if gains:
                 least = min(table.weight(0, x).lower() for x in (flint.arb(0), r))

@@ -9,9 +9,8 @@ law of the sum is a power of a discrete Fourier transform, with its error bounde
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -32,6 +31,8 @@ MOST_RELEASES = 100_000
 LARGEST_RATE = 10**6
 NODES = 2**19
 """Length of the lattice."""
+least_rate = partial(reached, low=0.0, high=1.0, steps=40, close=1e-9)
+"""Numbers around the ε from which on something holds."""
 
 
 class _Sums(CyclicSums):
@@ -141,10 +142,11 @@ class ComposedPrivacy(Shown):
         where none is found up to 10,000, and below where there is none. Raises ProblemError unless
         δ is from 0 to 1."""
         limit = float(probability(delta))
-        upper = _least(lambda rate: self.delta(rate).upper <= limit)[1]
+        upper = least_rate(lambda rate: self.delta(rate).upper <= limit, most=10_000)[1]
         if upper == math.inf and any(sums.impossible.lower > limit for sums in self._below):
             return Interval(math.inf, math.inf)
-        return Interval(_least(lambda rate: self.delta(rate).lower <= limit)[0], upper)
+        lower = least_rate(lambda rate: self.delta(rate).lower <= limit, most=10_000)[0]
+        return Interval(lower, upper)
 
     @cached_property
     def _above(self) -> _Sums:
@@ -159,8 +161,3 @@ class ComposedPrivacy(Shown):
         shifts = {self.sensitivity, self.sensitivity - 1}
         pairs = [single(self.law, shift) for shift in shifts]
         return [_Sums(pair, self.releases, self.nodes) for pair in pairs]
-
-
-def _least(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """Numbers around the ε from which on something holds."""
-    return (0.0, 0.0) if holds(0.0) else reached(holds, 0.0, 1.0, 40, 1e-9, 10_000)

@@ -1,5 +1,11 @@
 """Noise with its proof: what it promises, what it costs, and what all such noise costs at least; on
-whole numbers, and on the real line, where the staircase is best without δ."""
+whole numbers, and on the real line, where the staircase is best without δ.
+
+For whole numbers that one person changes by much the sum is rounded after the noise, so that it is
+as private. Noise K on the integers that keeps a promise keeps it on the real line with U even on
+(-1/2, 1/2) added: bounds of all real noise bound K + U, and E|K + U| = E|K| + P(K = 0)/4,
+E(K + U)² = E K² + 1/12 (docs/theory/real-noise.md).
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What files of noise have in common: promises, numbers, losses, and laws on the integers and on
 cells."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -9,10 +9,15 @@ from typing import Any
 from optmech.errors import ProblemError
 from optmech.exact.arguments import probability, require_keys
 from optmech.exact.codec import Codec, digits, exact, listing, record, within, worded
+from optmech.exact.number import Exact
+from optmech_noise.additive.bound import ShiftWindow
 from optmech_noise.additive.cells import MOST_CELLS
 from optmech_noise.additive.law import MOST_ENTRIES, Law
 from optmech_noise.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech_noise.additive.real_loss import MOST_CORNERS, PARTS, RealLoss, rational
+from optmech_noise.additive.shaped_law import (
+    Part,
+)
 
 Plain = Any
 _PARTS: dict[str, tuple[str, ...]] = {
@@ -35,6 +40,17 @@ def demand(condition: bool, message: str, where: str) -> None:
     """Raise ProblemError where a condition does not hold."""
     if not condition:
         raise ProblemError(message, where=where)
+
+
+def demand_small(epsilon: Exact, where: str = "epsilon") -> None:
+    """Raise ProblemError for an ε above all that are looked for."""
+    demand(epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", where)
+
+
+def demand_few(parts: Iterable[ShiftWindow | Part]) -> None:
+    """Raise ProblemError for more multipliers than are looked at."""
+    count = sum(len(part.inner) for part in parts)
+    demand(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
 
 
 def encode_loss(loss: NoiseLoss) -> Plain:

@@ -6,7 +6,6 @@ Reading computes every claim anew, in exact arithmetic.
 
 from collections.abc import Hashable
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 from optmech.base.numerals import int_of_text
@@ -28,9 +27,7 @@ from optmech_noise.additive.cells import CellNoise
 from optmech_noise.additive.design import ApproximateNoise, NoiseDesign, RealNoise
 from optmech_noise.additive.entries import (
     FEW_BITS,
-    LARGEST_EPSILON,
     LINE,
-    MOST_MULTIPLIERS,
     MOST_SENSITIVITY,
     MOST_TERMS,
     NUMBER,
@@ -39,16 +36,17 @@ from optmech_noise.additive.entries import (
     PROMISE,
     Plain,
     demand,
+    demand_few,
+    demand_small,
 )
 from optmech_noise.additive.pairs import MOST_EXPONENT
 from optmech_noise.additive.planar import PlanarNoise
-from optmech_noise.additive.planar_file import planar_codec
+from optmech_noise.additive.planar_file import PLANAR
 from optmech_noise.additive.radial import RadialNoise
 from optmech_noise.additive.radial_file import RADIAL
 from optmech_noise.additive.renyi import DivergenceNoise, RealRenyiNoise, RenyiNoise
 from optmech_noise.additive.result import ProvedNoise
 from optmech_noise.additive.rounded import WIDEST, RoundedNoise
-from optmech_noise.additive.shaped import CurveNoise
 from optmech_noise.additive.shaped_file import shaped_codec
 
 MOST_RELEASES = 10_000
@@ -71,38 +69,25 @@ class _Bound(NamedTuple):
 
 def encode(design: ProvedNoise) -> dict[str, Any]:
     """The object of a file."""
-    if isinstance(design, RadialNoise):
-        return design.enclosed(RADIAL.write(design))
-    if isinstance(design, CurveNoise):
-        return design.enclosed(shaped_codec(isinstance(design, CellNoise)).write(design))
-    norm = getattr(design, "norm", None)
-    codec = _codec(norm, isinstance(design, DivergenceNoise), isinstance(design, CellNoise))
-    return design.enclosed(codec.write(design))
+    return design.enclosed(_codec(vars(design)).write(design))
 
 
 def decode(body: dict[str, Any], where: str) -> tuple[Proved, CheckReport]:
     """Noise from a file's object, and every claim of it recomputed."""
-    if "dimension" in body:
-        return opened(RADIAL, body, where)
-    if "curve" in body:
-        return opened(shaped_codec("cells" in body), body, where)
-    powers = "renyi" in body or "zcdp" in body
-    return opened(_codec(body.get("norm"), powers, "cells" in body), body, where)
+    return opened(_codec(body), body, where)
 
 
-def _codec(norm: str | None, renyi: bool, real: bool) -> Codec[Any]:
-    if norm is not None:
-        return planar_codec(norm)
-    lattice = ON_CELLS if real else LINE
-    if renyi:
-        entries = record(dict, "the file", **lattice, tangents=("multipliers", _TANGENTS))
-        kind = RealRenyiNoise if real else RenyiNoise
-        return Codec(partial(_encode_renyi, entries), partial(_decode_renyi, kind, entries))
-    grid = {"grid": within("grid", 1, MOST_SENSITIVITY)} if real else {}
-    stated = {**PROMISE, **lattice, "multipliers": _MULTIPLIERS, **grid}
-    parts = record(dict, "the file", *grid, **stated)
-    made = RealNoise if real else NoiseDesign
-    return Codec(partial(_encode_noise, parts), partial(_decode_noise, made, parts))
+def _codec(held: dict[str, Any]) -> Codec[Any]:
+    """Of noise that has these entries, or these fields."""
+    real = "cells" in held
+    if "dimension" in held:
+        return RADIAL
+    if "curve" in held:
+        return shaped_codec(real)
+    if "norm" in held:
+        return PLANAR
+    powers = {"renyi", "zcdp", "bounds"} & set(held)
+    return _renyi_codec(real) if powers else _noise_codec(real)
 
 
 def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) -> None:
@@ -110,36 +95,40 @@ def _require_decidable(design: ApproximateNoise | DivergenceNoise, most: int) ->
     law, sensitivity = design.law, design.steps
     # where it falls from the centre only the largest shift is looked at
     terms = (law.n + len(law.tails) + sensitivity) * (1 if law.falls else sensitivity)
-    demand(design.epsilon <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "epsilon")
+    demand_small(design.epsilon)
     demand(terms <= most, "has too many places for its sensitivity", "law")
     few = 0 < len(law.tails) < sensitivity
     demand(not few, "has fewer tails than the sensitivity", "law")
 
 
-def _encode_noise(parts: Codec[Any], design: ApproximateNoise) -> Plain:
-    several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
-    rounded = {"rounded": True} if isinstance(design, RoundedNoise) else {}
-    return parts.write(design) | several | rounded
+def _noise_codec(real: bool) -> Codec[Any]:
+    """Of noise for ε, or ε and δ."""
+    grid = {"grid": within("grid", 1, MOST_SENSITIVITY)} if real else {}
+    stated = {**PROMISE, **(ON_CELLS if real else LINE), "multipliers": _MULTIPLIERS, **grid}
+    entries = record(dict, "the file", *grid, **stated)
 
+    def write(design: ApproximateNoise) -> Plain:
+        several = {"releases": _RELEASES.write(design)} if design.releases > 1 else {}
+        rounded = {"rounded": True} if isinstance(design, RoundedNoise) else {}
+        return entries.write(design) | several | rounded
 
-def _decode_noise(
-    made: type[ApproximateNoise], entries: Codec[Any], plain: Plain
-) -> ApproximateNoise:
-    several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
-    if made is RealNoise and "rounded" in plain:
-        demand(plain.pop("rounded") is True, "is not true", "rounded")
-        made = RoundedNoise
-    design = made(**entries.read(plain), **several)
-    if isinstance(design, RoundedNoise):
-        _require_rounded(design)
-    _require_decidable(design, MOST_TERMS)
-    places = design.law.n + len(design.law.tails)
-    few = design.releases == 1 or places <= MOST_TOGETHER
-    demand(few, "has too many places for several releases", "law")
-    parts = () if design.multipliers is None else design.multipliers.shifts
-    count = sum(len(part.inner) for part in parts)
-    demand(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
-    return design
+    def read(plain: Plain) -> ApproximateNoise:
+        made: type[ApproximateNoise] = RealNoise if real else NoiseDesign
+        several = _RELEASES.read(plain.pop("releases")) if "releases" in plain else {}
+        if real and "rounded" in plain:
+            demand(plain.pop("rounded") is True, "is not true", "rounded")
+            made = RoundedNoise
+        design = made(**entries.read(plain), **several)
+        if isinstance(design, RoundedNoise):
+            _require_rounded(design)
+        _require_decidable(design, MOST_TERMS)
+        places = design.law.n + len(design.law.tails)
+        few = design.releases == 1 or places <= MOST_TOGETHER
+        demand(few, "has too many places for several releases", "law")
+        demand_few(() if design.multipliers is None else design.multipliers.shifts)
+        return design
+
+    return Codec(write, read)
 
 
 def _require_rounded(design: RoundedNoise) -> None:
@@ -151,48 +140,55 @@ def _require_rounded(design: RoundedNoise) -> None:
     demand(known, "is not known after rounding", "loss")
 
 
-def _encode_renyi(entries: Codec[Any], design: DivergenceNoise) -> Plain:
-    if design.rho is not None:
-        stated = {"zcdp": _CONCENTRATED.write(design)}
-    else:
-        rows = [_BOUND.write(_Bound(*bound)) for bound in design.bounds]
-        stated = {"renyi": rows[0] if len(rows) == 1 else rows}
-    return {**stated, **entries.write(design)}
+def _renyi_codec(real: bool) -> Codec[Any]:
+    """Of noise for bounded divergences."""
+    lattice = ON_CELLS if real else LINE
+    entries = record(dict, "the file", **lattice, tangents=("multipliers", _TANGENTS))
+    made: type[DivergenceNoise] = RealRenyiNoise if real else RenyiNoise
 
+    def write(design: DivergenceNoise) -> Plain:
+        if design.rho is not None:
+            stated = {"zcdp": _CONCENTRATED.write(design)}
+        else:
+            rows = [_BOUND.write(_Bound(*bound)) for bound in design.bounds]
+            stated = {"renyi": rows[0] if len(rows) == 1 else rows}
+        return {**stated, **entries.write(design)}
 
-def _decode_renyi(kind: type[DivergenceNoise], entries: Codec[Any], plain: Plain) -> Any:
-    rho = None
-    if "zcdp" in plain:
-        stated = _CONCENTRATED.read(plain.pop("zcdp"))
-        rho = stated["rho"]
-        bounds = at_every_order(rho, stated["orders"])
-    else:
-        given = plain.pop("renyi")
-        alone = type(given) is dict
-        rows = [_BOUND.read(given)] if alone else _BOUNDS.read(given)
-        demand(alone or len(rows) > 1, "are several, or one that is not in a list", "renyi")
-        bounds = tuple(map(tuple, rows))
-    require_bounds(bounds)
-    design = kind(bounds=bounds, rho=rho, **entries.read(plain))
-    _require_decidable(design, MOST_POWERS)
-    law = design.law
-    largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
-    growth = max(float(order - 1) * rate for order, rate in bounds)
-    demand(growth <= MOST_GROWTH, "is too large", "epsilon")
-    shifts = design.steps if rho is not None or not law.falls else 1
-    terms = (law.n + len(law.tails) + design.steps) * shifts * len(bounds)
-    longest = terms * (law.bits + 3 * law.ratio_bits) * largest
-    demand(longest <= MOST_DIGITS, "has too many digits for its order", "law")
-    if design.multipliers is not None:
-        # powers are taken of the numbers and of their unit
-        bits, parts = design.multipliers.bits, design.multipliers.shifts
-        sizes = [(len(part.inner), max(*part.inner, *part.tail).bit_length()) for part in parts]
-        count = sum(wide for wide, _ in sizes)
-        demand(count <= MOST_TANGENTS, "are too many", "tangents")
-        longest = sum((wide + 2) * max(bits, size) for wide, size in sizes)
-        few = longest * largest <= MOST_DIGITS
-        demand(few, "have too many digits for the order", "tangents")
-    return design
+    def read(plain: Plain) -> Any:
+        rho = None
+        if "zcdp" in plain:
+            stated = _CONCENTRATED.read(plain.pop("zcdp"))
+            rho = stated["rho"]
+            bounds = at_every_order(rho, stated["orders"])
+        else:
+            given = plain.pop("renyi")
+            alone = type(given) is dict
+            rows = [_BOUND.read(given)] if alone else _BOUNDS.read(given)
+            demand(alone or len(rows) > 1, "are several, or one that is not in a list", "renyi")
+            bounds = tuple(map(tuple, rows))
+        require_bounds(bounds)
+        design = made(bounds=bounds, rho=rho, **entries.read(plain))
+        _require_decidable(design, MOST_POWERS)
+        law = design.law
+        largest = max(max(a.numerator, a.denominator) for a, _ in bounds)
+        growth = max(float(order - 1) * rate for order, rate in bounds)
+        demand(growth <= MOST_GROWTH, "is too large", "epsilon")
+        shifts = design.steps if rho is not None or not law.falls else 1
+        terms = (law.n + len(law.tails) + design.steps) * shifts * len(bounds)
+        longest = terms * (law.bits + 3 * law.ratio_bits) * largest
+        demand(longest <= MOST_DIGITS, "has too many digits for its order", "law")
+        if design.multipliers is not None:
+            # powers are taken of the numbers and of their unit
+            bits, parts = design.multipliers.bits, design.multipliers.shifts
+            sizes = [(len(part.inner), max(*part.inner, *part.tail).bit_length()) for part in parts]
+            count = sum(wide for wide, _ in sizes)
+            demand(count <= MOST_TANGENTS, "are too many", "tangents")
+            longest = sum((wide + 2) * max(bits, size) for wide, size in sizes)
+            few = longest * largest <= MOST_DIGITS
+            demand(few, "have too many digits for the order", "tangents")
+        return design
+
+    return Codec(write, read)
 
 
 _SHIFT = {"shift": within("shift", 1, MOST_SENSITIVITY)}

@@ -55,6 +55,12 @@ class Drawn(Shown):
         source = system_bytes if seed is None else seeded_bytes(seed)
         return draw(self._table, 0, count, source), source
 
+    def _require_sound(self, count: int) -> None:
+        """Raise ProblemError where so many numbers are no probabilities of sum one."""
+        sound = 0 < self.bits <= MOST_BITS and 0 < count <= MOST_ENTRIES
+        if not sound or min(self.shares) < 0 or sum(self.shares) != 1 << self.bits:
+            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+
 
 class Ended(Drawn):
     """A law that is its shares. Raises ProblemError where these are no probabilities of sum one."""
@@ -62,10 +68,7 @@ class Ended(Drawn):
     tails = ()
 
     def __post_init__(self) -> None:
-        shares = self.shares
-        sound = 0 < self.bits <= MOST_BITS and 0 < len(shares) <= MOST_ENTRIES
-        if not sound or min(shares) < 0 or sum(shares) != 1 << self.bits:
-            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+        self._require_sound(len(self.shares))
 
     @property
     def count(self) -> int:
@@ -151,14 +154,7 @@ class Law(Tailed):
         given = (self.bits, self.ratio, self.ratio_bits, *self.window, *self.tails)
         if any(type(number) is not int for number in given):
             raise ProblemError("the numbers of a law are whole", where="law", remedy="Give ints")
-        total = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
-        if not (
-            0 < self.bits <= MOST_BITS
-            and len(self.window) + len(self.tails) <= MOST_ENTRIES
-            and min((*self.window, *self.tails), default=-1) >= 0
-            and total == 1 << self.bits
-        ):
-            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+        self._require_sound(self.count if self.window else 0)
         require_falling(self.tails, self.ratio, self.ratio_bits)
 
     @property

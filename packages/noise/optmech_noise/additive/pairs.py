@@ -81,7 +81,7 @@ MOST_REACH = 1 << 17
 """Of the losses of one release."""
 MOST_EXPONENT = 24
 """Of the lattice: its step is 2^-24 at least."""
-_BITS = 160
+BITS = 160
 """Masses are whole numbers over 2^160."""
 _WIDE = 320
 """Bits of powers of e."""
@@ -114,25 +114,37 @@ class Powers:
 
 @dataclass(frozen=True)
 class Losses:
-    """At least the probability of every sum of losses: of (``first`` + i) h, and of more than all
-    of them, or none, in ``lost``; over 2^160."""
+    """At least the probability of every sum of losses, or at most where it is no ``upper`` end: of
+    (``first`` + i) h, and of more than all of them, or none, in ``lost``; over 2^160."""
 
     first: int
     masses: Sequence[int]
     lost: int
+    upper: bool = True
 
-    def plus(self, other: Losses) -> Losses:
-        """Of the sum of two independent losses."""
+    def plus(self, other: Losses, spare: int) -> Losses:
+        """Of the sum of two independent losses, trimmed."""
         one = flint.fmpz_poly(list(self.masses))
         # a square takes two thirds of a product
         product = one * (one if other is self else flint.fmpz_poly(list(other.masses)))
-        sums = [-(-int(value) >> _BITS) for value in product.coeffs()]
-        a, b = min(self.lost, 1 << _BITS), min(other.lost, 1 << _BITS)
-        return Losses(self.first + other.first, sums, a + b - (a * b >> _BITS))
+        up = ((1 << BITS) - 1) * self.upper
+        sums = [int(value) + up >> BITS for value in product.coeffs()]
+        a, b = min(self.lost, 1 << BITS), min(other.lost, 1 << BITS)
+        both = a * b + ((1 << BITS) - 1) * (not self.upper) >> BITS
+        return Losses(self.first + other.first, sums, a + b - both, self.upper).trimmed(spare)
+
+    def times(self, count: int, spare: int) -> Losses:
+        """Of the sum of so many, by squares."""
+        total = one = self.trimmed(spare)
+        for digit in bin(count)[3:]:
+            total = total.plus(total, spare)
+            if digit == "1":
+                total = total.plus(one, spare)
+        return total
 
     def trimmed(self, spare: int) -> Losses:
         """Without the ends, which hold at most ``spare`` each: the lower is put on what is left,
-        the upper lost."""
+        the upper lost, where it is an upper end."""
         start, below = 0, 0
         while start < len(self.masses) - 1 and below + self.masses[start] <= spare:
             below += self.masses[start]
@@ -143,10 +155,10 @@ class Losses:
             end -= 1
         kept = list(self.masses[start:end])
         if kept:
-            kept[0] += below
+            kept[0] += below * self.upper
         if len(kept) > MOST_NODES:
             raise TooLargeError(f"{len(kept):,} places of losses", where="lattice")
-        return Losses(self.first + start, kept, self.lost + above)
+        return Losses(self.first + start, kept, self.lost + above * self.upper, self.upper)
 
 
 def composed_delta(
@@ -156,14 +168,8 @@ def composed_delta(
     ``sensitivity``, decided on losses that are multiples of 2^-``exponent``. ``delta`` sets what
     may be left out. Raises TooLargeError where the lattice is too long."""
     one = _single(law, sensitivity, exponent)
-    spare = int(bracket(delta)[0] * (1 << _BITS)) // releases >> _SHARE
-    one = one.trimmed(spare)
-    total = one
-    for digit in bin(releases)[3:]:
-        total = total.plus(total).trimmed(spare)
-        if digit == "1":
-            total = total.plus(one).trimmed(spare)
-    return delta_at(total, epsilon, exponent)
+    spare = int(bracket(delta)[0] * (1 << BITS)) // releases >> _SHARE
+    return delta_at(one.times(releases, spare), epsilon, exponent)
 
 
 def delta_at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
@@ -172,7 +178,7 @@ def delta_at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
     start = max(total.first, math.floor(low * (1 << exponent)))
     last = total.first + len(total.masses) - 1
     if last < start:
-        return Fraction(min(total.lost, 1 << _BITS), 1 << _BITS)
+        return Fraction(min(total.lost, 1 << BITS), 1 << BITS)
     # 1 - e^{ε - jh} for j from the start on, e^{-h} at a time
     x = low - Fraction(start, 1 << exponent)
     first = exp_bounds(Exact(x), _WIDE)[0] if x >= 0 else 1 / exp_bounds(Exact(-x), _WIDE)[1]
@@ -182,7 +188,7 @@ def delta_at(total: Losses, epsilon: Exact, exponent: int) -> Fraction:
     for j in range(start, last + 1):
         value += total.masses[j - total.first] * max(0, (1 << _WIDE) - power)
         power = power * factor >> _WIDE
-    return min(Fraction(value, 1 << (_WIDE + _BITS)), Fraction(1))
+    return min(Fraction(value, 1 << (_WIDE + BITS)), Fraction(1))
 
 
 def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
@@ -224,12 +230,12 @@ def _spread(pairs: Sequence[Places], unit: int, powers: Powers, exponent: int) -
             j = places(p, q, exponent)
             while p << _WIDE > powers.low(j + 1) * q:
                 j += 1
-            upper = -(-(((p << _WIDE) - powers.low(j) * q) << _BITS) // step)
-            upper = min(p << _BITS, max(0, upper))
+            upper = -(-(((p << _WIDE) - powers.low(j) * q) << BITS) // step)
+            upper = min(p << BITS, max(0, upper))
             found[j + 1 + reach] += upper
-            found[j + reach] += (p << _BITS) - upper
+            found[j + reach] += (p << BITS) - upper
     scaled = [-(-value // unit) for value in found]
-    return Losses(-reach, scaled, -(-(lost << _BITS) // unit))
+    return Losses(-reach, scaled, -(-(lost << BITS) // unit))
 
 
 def _largest(found: Sequence[Losses], powers: Powers) -> Losses:

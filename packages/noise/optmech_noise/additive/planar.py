@@ -28,7 +28,7 @@ from optmech_noise.additive.planar_law import (
     shifts_within,
     wedge,
 )
-from optmech_noise.additive.result import MOST_DRAWS, ApproximatelyPrivate
+from optmech_noise.additive.result import ApproximatelyPrivate
 
 MOST_FAR = 10**6
 
@@ -215,9 +215,8 @@ class PlanarNoise(ApproximatelyPrivate):
         From the operating system's entropy; a seed makes draws reproducible and unfit for release.
         Raises ProblemError for a size that is none.
         """
-        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
-        drawn = self.law.sample(count, seed)
-        return drawn[0] if size is None else drawn
+        drawn: Ints = self._draws(size, seed)
+        return drawn
 
     @property
     def stated(self) -> dict[str, object]:

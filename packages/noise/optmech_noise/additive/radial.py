@@ -21,7 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.base.read_only import record
 from optmech.errors import ProblemError
 from optmech.exact.arguments import whole
-from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.exponentials import bracket, ends_of, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.exact.ratios.hockey_stick import Pair, logarithm
 from optmech.exact.sampler import Bytes
@@ -32,7 +32,7 @@ from optmech_noise.additive.cells import MOST_DRAWN, evaluated, rounded_sum
 from optmech_noise.additive.law import Ended
 from optmech_noise.additive.real_loss import signed
 from optmech_noise.additive.result import ApproximatelyPrivate, Divided
-from optmech_noise.additive.spheres import PRECISION, below, common
+from optmech_noise.additive.spheres import PRECISION, common
 
 DEGREES = {"absolute": 1, "square": 2}
 MOST_BALLS = 4000
@@ -118,7 +118,7 @@ class RadialLaw(Ended):
                 while far and a * heights[far - 1] <= low:
                     far -= 1
                 shared += (high - low) * common(dimension, own, far, apart)
-            part = below(shared) / (b << (self.bits + _FINE))
+            part = ends_of(shared)[0] / (b << (self.bits + _FINE))
         return max(Fraction(0), 1 - part)
 
     def begun(self, count: int, seed: int | None) -> tuple[list[int], Bytes]:
@@ -143,24 +143,20 @@ def radial_pair(law: RadialLaw, dimension: int, apart: int) -> Pair:
             for i in range(n + 1)
             for j in range(max(0, i - apart - 1), min(n, i + apart + 1) + 1)
         }
-        meets = {
-            (i, j): float((near[i + 1, j + 1] - near[i, j + 1] - near[i + 1, j] + near[i, j]).mid())
-            for i in range(n)
-            for j in range(max(0, i - apart), min(n - 1, i + apart) + 1)
-        }
-    losses, chances, lost = [], [], 0.0
-    unit = float(1 << (law.bits + _FINE))
-    for i in range(n):
-        if not heights[i]:
-            break
-        left, height = float((i + 1) ** dimension - i**dimension), heights[i] / unit
-        for j in range(max(0, i - apart), min(n - 1, i + apart) + 1):
-            meet = meets[i, j]
-            if meet > _LEAST_MEET * left and heights[j]:
-                losses.append(logarithm(heights[i], heights[j]))
-                chances.append(height * meet)
-                left -= meet
-        lost += height * max(0.0, left)
+        losses, chances, lost = [], [], 0.0
+        unit = float(1 << (law.bits + _FINE))
+        for i in range(n):
+            if not heights[i]:
+                break
+            left, height = float((i + 1) ** dimension - i**dimension), heights[i] / unit
+            for j in range(max(0, i - apart), min(n - 1, i + apart) + 1):
+                both = near[i + 1, j + 1] - near[i, j + 1] - near[i + 1, j] + near[i, j]
+                meet = float(both.mid())
+                if meet > _LEAST_MEET * left and heights[j]:
+                    losses.append(logarithm(heights[i], heights[j]))
+                    chances.append(height * meet)
+                    left -= meet
+            lost += height * max(0.0, left)
     return Pair(np.array(losses), np.array(chances), lost, _PAIR_ERROR)
 
 
@@ -199,10 +195,6 @@ class _Point:
             self._more()
         unit = Fraction(2 * self.radius, 1 << self.bits)
         return [(k * unit - self.radius, (k + 1) * unit - self.radius) for k in self.known]
-
-    def rounded(self, value: list[Fraction], step: Fraction, bits: int) -> list[Fraction]:
-        """The sum with a point, every coordinate to the nearest multiple of 2^-bits."""
-        return rounded_sum(value, self.within, step, bits)
 
 
 @kind("Give what om.noise.radial returns", {"str": LOAD}, "noise for points")
@@ -328,7 +320,9 @@ class RadialNoise(ApproximatelyPrivate, Divided):
         entropy; a seed makes draws reproducible and unfit for release. Raises ProblemError for a
         size that is none."""
         none = [Fraction(0)] * self.dimension
-        found = self._each(size, seed, lambda point: point.rounded(none, Fraction(1), 40))
+        found = self._each(
+            size, seed, lambda point: rounded_sum(none, point.within, Fraction(1), 40)
+        )
         made = np.array(found, dtype=np.float64).reshape(-1, self.dimension) * float(self.step)
         return made[0] if size is None else made
 
@@ -345,7 +339,9 @@ class RadialNoise(ApproximatelyPrivate, Divided):
                 f"is no point of {self.dimension} numbers", where="value", remedy="Give (x, y)"
             )
         true = [signed(v, "value") for v in value]
-        found = self._each(size, seed, lambda point: point.rounded(true, self.step, fine))
+        found = self._each(
+            size, seed, lambda point: rounded_sum(true, point.within, self.step, fine)
+        )
         made = [tuple(map(float, each)) for each in found]
         return made[0] if size is None else made
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
@@ -62,9 +62,8 @@ PARTS: dict[str, tuple[str, ...]] = {
 def _as_most(given: tuple[Number, Number] | None) -> tuple[Fraction, Fraction] | None:
     if given is None:
         return None
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ProblemError("is no pair", where="most", remedy="Give (slope, bend)")
-    return rational(given[0], "most", positive=False), rational(given[1], "most", positive=False)
+    slope, bend = pair(given, "most", "Give (slope, bend)")
+    return rational(slope, "most", positive=False), rational(bend, "most", positive=False)
 
 
 @record
@@ -464,6 +463,13 @@ def rational(value: Number, where: str, *, positive: bool = True) -> Fraction:
     if not number < LARGEST:
         raise ProblemError("is above 2^60", where=where, remedy="Count in larger units")
     return number
+
+
+def pair(given: object, where: str, remedy: str = "Give two numbers") -> tuple[Any, Any]:
+    """Two of them; raises ProblemError for anything else."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ProblemError("is no pair", where=where, remedy=remedy)
+    return given[0], given[1]
 
 
 def signed(value: object, where: str) -> Fraction:

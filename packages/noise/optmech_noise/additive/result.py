@@ -116,6 +116,11 @@ class ProvedNoise(ProvedLoss):
         """``count`` draws, exactly as likely as the law says."""
         return self.law.sample(count, seed)
 
+    def _draws(self, size: int | None, seed: int | None) -> Any:
+        """One draw, or ``size`` of them."""
+        drawn = self.law.sample(1 if size is None else whole(size, "size", 0, MOST_DRAWS), seed)
+        return drawn[0] if size is None else drawn
+
     def _bound(self) -> Fraction:
         """What the multipliers prove of all noise; 0 without any."""
         return Fraction(0) if self.multipliers is None else self._proved(self.multipliers)
@@ -269,9 +274,8 @@ class WholeNoise(LatticeNoise):
         From the operating system's entropy; a seed makes draws reproducible and unfit for release.
         Raises ProblemError for a size that is none.
         """
-        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
-        drawn = self.law.sample(count, seed)
-        return int(drawn[0]) if size is None else drawn
+        drawn = self._draws(size, seed)
+        return int(drawn) if size is None else drawn
 
 
 @kind("Give what om.noise.optimal returns", {"str": LOAD}, "noise for a number")

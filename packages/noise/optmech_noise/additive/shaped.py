@@ -9,11 +9,13 @@ a shift, at most λ, every law within the support has E c(Z) >= min_k C(k) - Σ 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from optmech.base.read_only import record
+from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.spaces.arguments import LOAD, kind
@@ -21,14 +23,7 @@ from optmech_noise.additive.bound import BITS
 from optmech_noise.additive.cells import CellNoise
 from optmech_noise.additive.real_loss import RealLoss
 from optmech_noise.additive.result import LatticeNoise, WholeNoise
-from optmech_noise.additive.shaped_law import (
-    Curve,
-    Parts,
-    ShapedLaw,
-    SidedLoss,
-    Support,
-    shaped_bound,
-)
+from optmech_noise.additive.shaped_law import Curve, Part, Parts, ShapedLaw, SidedLoss, Support
 
 
 class CurveNoise(LatticeNoise):
@@ -118,13 +113,47 @@ class CurveNoise(LatticeNoise):
         return self.means.unit * total / (1 << int(self.law.bits))
 
     def _proved(self, found: Parts) -> Fraction:
-        low = self.minorant
-        return shaped_bound(low, self.curve, self.bounding, self.support, found)
+        every, loss, unit = found.every, self.minorant, 1 << found.bits
+        if any(p.bound >= len(self.curve) or abs(p.shift) > self.steps for p in every):
+            raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
+        powers = [exp_bounds(rate, BITS)[1] for rate, _ in self.curve]
+        low, high = reach_of(self, every)
+        wide = self.steps + 1
+        gains = [0] * (high - low + 1)
+        harms = [[0] * (high - low + 1) for _ in self.curve]
+        for part in every:
+            y = [part.at(k) for k in range(low - wide, high + wide + 1)]
+            own = harms[part.bound]
+            for i in range(high - low + 1):
+                gains[i] += y[i + wide]
+                own[i] += y[i + wide - part.shift]
+        least = min(
+            loss(low + i) * unit
+            + gain
+            - sum((a * own[i] for a, own in zip(powers, harms, strict=True)), Fraction(0))
+            for i, gain in enumerate(gains)
+        )
+        cost = sum((bracket(self.curve[p.bound][1])[1] * p.price for p in every), Fraction(0))
+        return (least - cost) / unit
 
     @property
     def stated(self) -> dict[str, object]:
         pairs = [[rate.text, part.text] for rate, part in self.curve]
         return {"curve": pairs, "sensitivity": float(self.sensitivity), "support": self.support}
+
+
+def reach_of(design: CurveNoise, every: Sequence[Part]) -> tuple[int, int]:
+    """The places that a bound is looked for at: beyond them all but the loss is constant, and that
+    does not fall, so that of a support that is farther out its nearest place says all."""
+    wide, last = design.steps + 1, design.minorant.last
+    low = min([-last, *(p.first for p in every)]) - wide
+    high = max([last, *(p.last for p in every)]) + wide
+    first, end = design.support
+    if first is not None:
+        low, high = max(low, first), max(high, first)
+    if end is not None:
+        low, high = min(low, end), min(high, end)
+    return low, high
 
 
 @kind("Give what om.noise.optimal(curve=…) or (…, support=…) returns", {"str": LOAD})

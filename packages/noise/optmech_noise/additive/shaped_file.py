@@ -8,9 +8,7 @@ from optmech.exact.codec import Codec, exact, listing, optional, record, within
 from optmech_noise.additive.cells import MOST_CELLS
 from optmech_noise.additive.entries import (
     FEW_BITS,
-    LARGEST_EPSILON,
     LINE,
-    MOST_MULTIPLIERS,
     MOST_TERMS,
     NUMBER,
     NUMBERS,
@@ -18,9 +16,11 @@ from optmech_noise.additive.entries import (
     Plain,
     decode_loss,
     demand,
+    demand_few,
+    demand_small,
     encode_loss,
 )
-from optmech_noise.additive.shaped import ShapedNoise, ShapedRealNoise
+from optmech_noise.additive.shaped import ShapedNoise, ShapedRealNoise, reach_of
 from optmech_noise.additive.shaped_law import (
     MOST_PAIRS_OF,
     Part,
@@ -28,7 +28,6 @@ from optmech_noise.additive.shaped_law import (
     ShapedLaw,
     SidedLoss,
     require_curve,
-    shaped_range,
 )
 
 MOST_SHAPED = 40_000_000
@@ -47,7 +46,7 @@ def _shaped_noise(made: Any, **given: Any) -> Any:
     require_curve(given["curve"])
     design = made(**given)
     law, rates = design.law, [rate for rate, _ in design.curve]
-    demand(rates[-1] <= LARGEST_EPSILON, f"is above {LARGEST_EPSILON}", "curve")
+    demand_small(rates[-1], "curve")
     terms = (law.count + design.steps) * design.steps * len(rates)
     demand(terms <= MOST_TERMS, "has too many places for its sensitivity", "law")
     demand(made is ShapedNoise or law.is_even, "is not even", "law")
@@ -60,9 +59,8 @@ def _shaped_noise(made: Any, **given: Any) -> Any:
         known = part.bound < len(rates) and abs(part.shift) <= design.steps
         demand(known, "has a bound or a shift that is none", "multipliers")
     every = found.every
-    count = sum(len(part.inner) for part in found.parts)
-    demand(count <= MOST_MULTIPLIERS, f"are more than {MOST_MULTIPLIERS:,}", "multipliers")
-    low, high = shaped_range(design.minorant, design.steps, design.support, every)
+    demand_few(found.parts)
+    low, high = reach_of(design, every)
     work = (high - low) * max(1, len(every))
     demand(work <= MOST_SHAPED and low <= high, "span too many places", "multipliers")
     return design

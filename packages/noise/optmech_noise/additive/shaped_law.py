@@ -13,9 +13,8 @@ from optmech.base.arrays import Ints
 from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech_noise.additive.bound import BITS
 from optmech_noise.additive.law import Ended
 from optmech_noise.additive.loss import NoiseLoss
 
@@ -95,11 +94,9 @@ class ShapedLaw(Ended):
 
     def excess(self, shift: int, power: Fraction) -> Fraction:
         """Σ_k max(0, z(k) - ``power`` z(k + shift)), exactly."""
+        near, _, bits = self.pairs(shift)
         a, b = power.numerator, power.denominator
-        pad = [0] * abs(shift)
-        there = [*pad, *self.masses, *pad][abs(shift) + shift :]
-        total = sum(d for p, q in zip(self.masses, there, strict=False) if (d := b * p - a * q) > 0)
-        return Fraction(total, b << self.bits)
+        return Fraction(sum(d for p, q in near if (d := b * p - a * q) > 0), b << bits)
 
     def sample(self, count: int, seed: int | None = None) -> Ints:
         """``count`` draws with exactly these probabilities."""
@@ -203,53 +200,6 @@ class Parts:
     def every(self) -> list[Part]:
         """All of them."""
         return [*self.parts, *(part.mirrored() for part in self.parts if self.even)]
-
-
-def shaped_bound(
-    loss: SidedLoss | NoiseLoss, curve: Curve, sensitivity: int, support: Support, found: Parts
-) -> Fraction:
-    """A lower bound of E c(Z) of all noise within the support that keeps every pair; raises
-    ProblemError for multipliers of other pairs or shifts."""
-    every = found.every
-    if any(p.bound >= len(curve) or abs(p.shift) > sensitivity for p in every):
-        raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
-    powers = [exp_bounds(rate, BITS)[1] for rate, _ in curve]
-    low, high = shaped_range(loss, sensitivity, support, every)
-    wide = sensitivity + 1
-    gains = [0] * (high - low + 1)
-    unit = 1 << found.bits
-    harms = [[0] * (high - low + 1) for _ in curve]
-    for part in every:
-        y = [part.at(k) for k in range(low - wide, high + wide + 1)]
-        own = harms[part.bound]
-        for i in range(high - low + 1):
-            gains[i] += y[i + wide]
-            own[i] += y[i + wide - part.shift]
-    least: Fraction | None = None
-    for k in range(low, high + 1):
-        value = loss(k) * unit + gains[k - low]
-        value -= sum((a * own[k - low] for a, own in zip(powers, harms, strict=True)), Fraction(0))
-        least = value if least is None else min(least, value)
-    assert least is not None
-    cost = sum((bracket(curve[p.bound][1])[1] * p.price for p in every), Fraction(0))
-    return (least - cost) / unit
-
-
-def shaped_range(
-    loss: SidedLoss | NoiseLoss, sensitivity: int, support: Support, every: Sequence[Part]
-) -> tuple[int, int]:
-    """The places that a bound is looked for at: beyond them all but the loss is constant, and that
-    does not fall, so that of a support that is farther out its nearest place says all."""
-    wide = sensitivity + 1
-    low = min([-loss.last, *(p.first for p in every)]) - wide
-    high = max([loss.last, *(p.last for p in every)]) + wide
-    if support[0] is not None:
-        low = max(low, support[0])
-        high = max(low, high)
-    if support[1] is not None:
-        high = min(high, support[1])
-        low = min(low, high)
-    return low, high
 
 
 def require_curve(curve: Sequence[tuple[Exact, Exact]], where: str = "curve") -> None:

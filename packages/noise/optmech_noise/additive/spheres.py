@@ -3,28 +3,14 @@ what two balls have in common, enclosed."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import flint
-
-from optmech.exact.exponentials import ends_of
 
 Ball = Any
 """An enclosure of a real number (``flint.arb``)."""
 PRECISION = 256
 DIMENSIONS = (2, 3)
-
-
-def ball(value: Fraction | int) -> Ball:
-    """An enclosure of a fraction, exact where it is dyadic."""
-    value = Fraction(value)
-    return flint.arb(value.numerator) / value.denominator
-
-
-def below(value: Ball) -> Fraction:
-    """The lower end of an enclosure."""
-    return ends_of(value)[0]
 
 
 def half(dimension: int, w: Ball) -> tuple[Ball, Ball]:

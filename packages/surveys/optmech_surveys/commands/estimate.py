@@ -11,6 +11,8 @@ from optmech.exact.number import from_above
 
 if TYPE_CHECKING:
     from optmech.analysis.surveys import Estimate
+    from optmech.base.arrays import Floats
+    from optmech.spaces.domain import Domain
 
 SUMMARY = "estimate the shares of secrets, or a statistic, from a design's reports"
 EXAMPLE = "optmech estimate design.json protected.csv --bootstrap 200"
@@ -71,9 +73,7 @@ def run(args: Namespace) -> Answer:
             flat = design.estimate(counts, "histogram")
         else:
             flat = estimate.statistic(m, counts)
-        columns |= {"unbiased": flat.values, "standard error": flat.errors}
-        columns |= dict(zip(("from", "to"), flat.interval(level).T, strict=True))
-        columns |= {"non-negative": flat.consistent()}
+        columns |= _columns(flat, level)
         facts |= dict(_said(flat, level))
     except ProblemError as error:
         facts["no unbiased estimate"] = error.message
@@ -95,25 +95,42 @@ def run(args: Namespace) -> Answer:
     }
     if stated is not None and not np.array_equal(stated.statistic, np.eye(len(m.secrets))):
         name = design.problem.objective.statistic  # type: ignore[union-attr]
-        own = _numbers(stated, level)
-        values["statistic"] = own
+        numbers = _columns(stated, level)
+        parts = np.column_stack([*numbers.values()]).tolist()
+        values["statistic"] = own = [dict(zip(numbers, row, strict=True)) for row in parts]
         shown = [(str(k), *map(number, row.values())) for k, row in enumerate(own, start=1)]
         title = name if isinstance(name, str) else "row"
         grid.append(Grid([title, *own[0]], shown, right=range(1, len(own[0]) + 1)))
     if args.picture is not None:
-        from optmech_surveys.picture import estimate_picture
-
         if flat is None:
             raise ProblemError("there is no unbiased estimate to draw", where="--picture")
-        estimate_picture(m.secrets, flat.values, flat.errors, args.picture)
+        _draw(m.secrets, flat, args.picture)
     return Answer(values, [*grid, Facts(facts)], {"output": "estimates", "picture": "picture"})
 
 
-def _numbers(found: "Estimate", level: float) -> list[dict[str, float]]:
-    """Every number of the design's statistic."""
+def _draw(secrets: "Domain", found: "Estimate", path: str) -> None:
+    """Estimated shares, those below 0 as 0, beside their standard errors on the same scale."""
+    import numpy as np
+
+    from optmech.show.plots.drawing import draw_values, new_panels, require_matplotlib, save
+
+    require_matplotlib(path)
+    figure, panels = new_panels(2, 5.5, 4.5)
+    top = max(float(found.values.max()), float(found.errors.max()))
+    for axes, own, title in (
+        (panels[0], found.values, "estimated share, without bias"),
+        (panels[1], found.errors, "its standard error"),
+    ):
+        draw_values(axes, secrets, np.maximum(own, 0.0), title, top, linear=True, what="share")
+    save(figure, path)
+
+
+def _columns(found: "Estimate", level: float) -> dict[str, "Floats"]:
+    """What is known of every number, by names."""
     parts = found.values, found.errors, *found.interval(level).T, found.consistent()
-    names = ("unbiased", "standard error", "from", "to", "non-negative")
-    return [dict(zip(names, row, strict=True)) for row in zip(*map(list, parts), strict=True)]
+    return dict(
+        zip(("unbiased", "standard error", "from", "to", "non-negative"), parts, strict=True)
+    )
 
 
 def _said(found: "Estimate", level: float) -> Iterator[tuple[str, str]]:

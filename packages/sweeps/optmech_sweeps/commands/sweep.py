@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 from optmech.cli.inputs import SOLVING, require_limits
@@ -29,20 +30,17 @@ ARGUMENTS = {
 
 def run(args: Namespace) -> Answer:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
+    from optmech.base.machine import dask_executor
     from optmech.base.storage import is_standard_output
     from optmech_sweeps import sweep
-    from optmech_sweeps.scheduler import dask_executor
 
     require_limits(args)
     folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output
-    if not folder:
-        raise ProblemError("the path is empty", where="--output", remedy="Name a directory")
-    if is_standard_output(folder):
-        raise ProblemError(
-            f"{folder}: is standard output", where="--output", remedy="Name a directory"
-        )
+    if not folder or is_standard_output(folder):
+        what = f"{folder}: is standard output" if folder else "the path is empty"
+        raise ProblemError(what, where="--output", remedy="Name a directory")
     try:
-        with dask_executor(args.dask) as executor:
+        with nullcontext() if args.dask is None else dask_executor(args.dask) as executor:
             result = sweep(
                 args.sweep,
                 directory=folder,

@@ -227,7 +227,58 @@ class Step(Shown):
         SolverError
             As ``solve`` does.
         """
-        return self.stopped or _outcome(self)
+        if self.stopped is not None:
+            return self.stopped
+        designer = self.designer
+        self.belief.require_time(self.time)
+        stated = self._within_budget(designer.stated(self.time))
+        silent: Action = "stop" if designer.on_infeasible == "stop" else "skip"
+        if stated is None:
+            total = float(designer.total_epsilon or 0.0)
+            return Outcome(silent, None, f"the total epsilon of {total:g} is used up")
+        constraints: list[Constraint] = []
+        for constraint in stated:
+            if isinstance(constraint, ConditionalPrivacy | ConditionalDistortion):
+                constraints += constraint.at(self.belief, self.time)
+            else:
+                constraints.append(constraint)
+        problem = designer.problem(self.prior, constraints, f"time {self.time}")
+        design = solve(problem, profile=designer.profile, gap=designer.gap)
+        if design.status != "infeasible":
+            return Outcome("design", design)
+        if designer.on_infeasible == "relax":
+            relaxed = [_relaxed(c, problem, designer.fraction) for c in constraints]
+            if any(after is not before for after, before in zip(relaxed, constraints, strict=True)):
+                lower = designer.problem(problem.prior, relaxed, problem.title)
+                again = solve(lower, profile=designer.profile, gap=designer.gap)
+                if again.status != "infeasible":
+                    return Outcome("relax", again, design.reason)
+        return Outcome(silent, None, design.reason)
+
+    def _within_budget(
+        self, stated: tuple[StepConstraint, ...]
+    ) -> tuple[StepConstraint, ...] | None:
+        """The constraints with the ε of metric privacy cut to what is left; None if nothing is."""
+        total = self.designer.total_epsilon
+        if total is None:
+            return stated
+        own = _metric_epsilon(stated)
+        if own is None:
+            raise ProblemError(
+                "a total epsilon needs a metric privacy constraint at every time",
+                where="total_epsilon",
+                remedy="Add MetricPrivacy(epsilon, distance)",
+            )
+        # rounded down twice, so that sums of what is granted never exceed the total
+        left = (float(total) - float(sum(self.spent)) * (1 + 2.0**-50)) * (1 - 2.0**-50)
+        if own <= left:
+            return stated
+        if left <= 0 or left < 2.0**-40 * float(total):
+            return None
+        return tuple(
+            replace(c, epsilon=left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
+            for c in stated
+        )
 
     @property
     def action(self) -> Action:
@@ -272,61 +323,6 @@ class Step(Shown):
             self.spent if own is None else (*self.spent, own),
             self.outcome if self.action == "stop" else None,
         )
-
-
-def _outcome(step: Step) -> Outcome:
-    designer = step.designer
-    step.belief.require_time(step.time)
-    stated = _within_budget(designer, designer.stated(step.time), step.spent)
-    silent: Action = "stop" if designer.on_infeasible == "stop" else "skip"
-    if stated is None:
-        total = float(designer.total_epsilon or 0.0)
-        return Outcome(silent, None, f"the total epsilon of {total:g} is used up")
-    constraints: list[Constraint] = []
-    for constraint in stated:
-        if isinstance(constraint, ConditionalPrivacy | ConditionalDistortion):
-            constraints += constraint.at(step.belief, step.time)
-        else:
-            constraints.append(constraint)
-    problem = designer.problem(step.prior, constraints, f"time {step.time}")
-    design = solve(problem, profile=designer.profile, gap=designer.gap)
-    if design.status != "infeasible":
-        return Outcome("design", design)
-    if designer.on_infeasible == "relax":
-        relaxed = [_relaxed(c, problem, designer.fraction) for c in constraints]
-        if any(after is not before for after, before in zip(relaxed, constraints, strict=True)):
-            lower = designer.problem(problem.prior, relaxed, problem.title)
-            again = solve(lower, profile=designer.profile, gap=designer.gap)
-            if again.status != "infeasible":
-                return Outcome("relax", again, design.reason)
-    return Outcome(silent, None, design.reason)
-
-
-def _within_budget(
-    designer: SequentialDesigner,
-    stated: tuple[StepConstraint, ...],
-    spent: tuple[Exact, ...],
-) -> tuple[StepConstraint, ...] | None:
-    """The constraints with the ε of metric privacy cut to what is left; None if nothing is."""
-    if designer.total_epsilon is None:
-        return stated
-    own = _metric_epsilon(stated)
-    if own is None:
-        raise ProblemError(
-            "a total epsilon needs a metric privacy constraint at every time",
-            where="total_epsilon",
-            remedy="Add MetricPrivacy(epsilon, distance)",
-        )
-    # rounded down twice, so that sums of what is granted never exceed the total
-    left = (float(designer.total_epsilon) - float(sum(spent)) * (1 + 2.0**-50)) * (1 - 2.0**-50)
-    if own <= left:
-        return stated
-    if left <= 0 or left < 2.0**-40 * float(designer.total_epsilon):
-        return None
-    return tuple(
-        replace(c, epsilon=left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
-        for c in stated
-    )
 
 
 def _metric_epsilon(constraints: Sequence[object]) -> Exact | None:

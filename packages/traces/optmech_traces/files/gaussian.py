@@ -210,12 +210,13 @@ def _index_sets(value: object) -> object:
     nested = [isinstance(item, list) for item in value]
     if any(nested) != all(nested):
         raise refusal("mixes indices and sets", "Give [0, 2], or several sets as [[0, 2], [1]]")
-    for k, one in enumerate(value if all(nested) else [value]):
+    sets = value if all(nested) else [value]
+    for k, one in enumerate(sets):
         for j, index in enumerate(one):
             if type(index) is not int or index < 0:
                 place = (k, j) if all(nested) else (j,)
                 raise refusal(f"{described(index)} is not an index", "Count times from 0", place)
-    return value if all(nested) else [value]
+    return sets
 
 
 def _noises(value: object) -> object:

@@ -129,6 +129,7 @@ def fit(
     >>> print(0.5 < fit.length_scale < 5, type(fit.kernel).__name__)
     True _Both
     """
+    from scipy.linalg import solve_triangular
     from scipy.optimize import minimize
 
     try:
@@ -148,8 +149,34 @@ def fit(
         low, high = length_interval(bounds, "bounds")
     share = None if noise is None else float_of(noise, "noise")
 
+    def read(point: Floats) -> tuple[float, float]:
+        return float(np.exp(point[0])), float(np.exp(point[1])) if share is None else share
+
+    def profile(length: float, ratio: float) -> tuple[float, float]:
+        """The likelihood at the best variance, and that variance."""
+        kernel = family(length)
+        count, square, log_det = 0, 0.0, 0.0
+        for times, positions in data:
+            try:
+                root = np.linalg.cholesky(kernel.covariance(times) + ratio * np.eye(len(times)))
+            except np.linalg.LinAlgError:
+                return -np.inf, np.nan
+            white = solve_triangular(root, positions, lower=True)
+            if mean == "fitted":
+                ones = solve_triangular(root, np.ones((len(root), 1)), lower=True)
+                white = white - ones @ (ones.T @ white) / float((ones**2).sum())
+            count += positions.size
+            square += float((white**2).sum())
+            log_det += positions.shape[1] * 2 * float(np.log(np.diag(root)).sum())
+        variance = square / count
+        if not variance > 0:
+            raise ProblemError(
+                "the positions never change", where="traces", remedy="Give traces that move"
+            )
+        return -(count * (np.log(2 * np.pi * variance) + 1) + log_det) / 2, variance
+
     def score(point: Floats) -> float:
-        return -_profile(data, family, *_read(point, share), mean)[0]
+        return -profile(*read(point))[0]
 
     ratios = [(np.log(ratio),) for ratio in (1e-6, 1e-3, 0.1)] if share is None else [()]
     lengths = np.log(np.geomspace(low, high, _GRID))
@@ -170,8 +197,8 @@ def fit(
         ),
         key=lambda found: float(found.fun),
     )  # fmt: skip
-    length, ratio = _read(best.x, share)
-    log_likelihood, variance = _profile(data, family, length, ratio, mean)
+    length, ratio = read(best.x)
+    log_likelihood, variance = profile(length, ratio)
     return Fit(
         variance * family(length),
         length,
@@ -180,43 +207,6 @@ def fit(
         float(log_likelihood),
         sum(positions.size for _, positions in data),
     )
-
-
-def _profile(
-    data: Sequence[tuple[Floats, Floats]],
-    family: Callable[[float], Kernel],
-    length: float,
-    ratio: float,
-    mean: Mean,
-) -> tuple[float, float]:
-    """The likelihood at the best variance, and that variance."""
-    from scipy.linalg import solve_triangular
-
-    kernel = family(length)
-    count, square, log_det = 0, 0.0, 0.0
-    for times, positions in data:
-        try:
-            root = np.linalg.cholesky(kernel.covariance(times) + ratio * np.eye(len(times)))
-        except np.linalg.LinAlgError:
-            return -np.inf, np.nan
-        white = solve_triangular(root, positions, lower=True)
-        if mean == "fitted":
-            ones = solve_triangular(root, np.ones((len(root), 1)), lower=True)
-            white = white - ones @ (ones.T @ white) / float((ones**2).sum())
-        count += positions.size
-        square += float((white**2).sum())
-        log_det += positions.shape[1] * 2 * float(np.log(np.diag(root)).sum())
-    variance = square / count
-    if not variance > 0:
-        raise ProblemError(
-            "the positions never change", where="traces", remedy="Give traces that move"
-        )
-    return -(count * (np.log(2 * np.pi * variance) + 1) + log_det) / 2, variance
-
-
-def _read(point: Floats, share: float | None) -> tuple[float, float]:
-    length = float(np.exp(point[0]))
-    return length, float(np.exp(point[1])) if share is None else share
 
 
 def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:

@@ -139,10 +139,26 @@ def covariance_model(
         # an interval too wide for these digits: no precision, or a narrower piece
         raise ZeroDivisionError
 
+    def series(length: Ball, lag: Fraction) -> list[Ball]:
+        """The Taylor coefficients of the kernel in its length scale, at a lag."""
+        before, flint.ctx.cap = flint.ctx.cap, degree + 1
+        try:
+            made = kernel(flint.arb_series([length, 1], degree + 1)).ball(ball_of(lag))
+        except (AttributeError, TypeError, NotImplementedError) as error:
+            raise ProblemError(
+                "this kernel has no enclosure over an interval of length scales",
+                where="kernel",
+                remedy="Use rbf, periodic, or matern with smoothness 1/2, 3/2, 5/2, ...",
+            ) from error
+        finally:
+            flint.ctx.cap = before
+        if not isinstance(made, flint.arb_series):
+            return [made] + [flint.arb(0)] * degree
+        return [made[k] for k in range(degree + 1)]
+
     @cache
     def coefficients(lag: Fraction) -> list[Ball]:
-        at_middle, over = (_series(kernel, length, degree, lag) for length in (exact, whole))
-        return [*at_middle[:degree], over[degree]]
+        return [*series(exact, lag)[:degree], series(whole, lag)[degree]]
 
     size = len(times)
     out = [flint.arb_mat(size, size) for _ in range(degree + 1)]
@@ -152,26 +168,6 @@ def covariance_model(
             for matrix, value in zip(out, coefficients(moments[i] - moments[j]), strict=True):
                 matrix[i, j] = matrix[j, i] = value
     return Model(tuple(out), width)
-
-
-def _series(
-    kernel: Callable[[Any], Kernel], length: Ball, degree: int, lag: Fraction
-) -> list[Ball]:
-    """The Taylor coefficients of the kernel in its length scale, at a lag."""
-    before, flint.ctx.cap = flint.ctx.cap, degree + 1
-    try:
-        made = kernel(flint.arb_series([length, 1], degree + 1)).ball(ball_of(lag))
-    except (AttributeError, TypeError, NotImplementedError) as error:
-        raise ProblemError(
-            "this kernel has no enclosure over an interval of length scales",
-            where="kernel",
-            remedy="Use rbf, periodic, or matern with smoothness 1/2, 3/2, 5/2, ...",
-        ) from error
-    finally:
-        flint.ctx.cap = before
-    if not isinstance(made, flint.arb_series):
-        return [made] + [flint.arb(0)] * degree
-    return [made[k] for k in range(degree + 1)]
 
 
 def _row_sums(matrix: BallMatrix) -> list[Ball]:

@@ -159,8 +159,6 @@ class TraceLoss(Shown):
         def suffices(epsilon: float) -> bool:
             return self.delta(epsilon) <= mass
 
-        if suffices(0.0):
-            return 0.0
         return reached(suffices, 0.0, 1.0, _HALVINGS, 1e-12, sys.float_info.max)[1]
 
 

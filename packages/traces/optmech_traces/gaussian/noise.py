@@ -356,11 +356,10 @@ def _verified(
     what would grow beyond equal noise of variance ``otherwise`` is replaced by that."""
     covariance = (covariance + covariance.T) / 2
     unit = float(np.linalg.eigvalsh(covariance)[-1])
-    margins = [0.0, *(10.0**k for k in range(-15, -6))]
+    # in the box cuts are met to 10⁻⁸, and a noise with tiny eigenvalues may be worth far more of it
+    margins = [0.0, *(10.0**k for k in range(-15, -6 if otherwise is None else 0))]
     grown = [covariance + margin * unit * np.eye(len(covariance)) for margin in margins]
     if otherwise is not None:
-        # cuts are met to 10⁻⁸, and a noise with tiny eigenvalues may be worth far more of it
-        grown += [covariance + 10.0**k * unit * np.eye(len(covariance)) for k in range(-6, 0)]
         grown = [n for n in grown if np.trace(n) <= otherwise * len(n)]
         grown.append(otherwise * np.eye(len(covariance)))
     promised = stated_down(asked.epsilon)

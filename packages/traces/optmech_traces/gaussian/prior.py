@@ -257,16 +257,14 @@ class Axes:
 
     def covariance(self, over_time: BallMatrix) -> BallMatrix:
         """The prior covariance on these axes, from the one over time."""
-        cross = self.trace.cross[np.ix_(self.axes, self.axes)]
-        if len(self.axes) == 1:
-            return over_time * flint.arb(float(cross[0, 0]))
         k, size = len(self.axes), len(self.trace) * len(self.axes)
-        exact = of_floats(cross)
-        out = flint.arb_mat(size, size)
-        for i in range(size):
-            for j in range(size):
-                out[i, j] = over_time[i // k, j // k] * exact[i % k, j % k]
-        return out
+        cross = of_floats(self.trace.cross[np.ix_(self.axes, self.axes)])
+        entries = [
+            over_time[i // k, j // k] * cross[i % k, j % k]
+            for i in range(size)
+            for j in range(size)
+        ]
+        return flint.arb_mat(size, size, entries)
 
 
 def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:

@@ -165,16 +165,13 @@ def lower_bound(
 def _feasible(
     roots: list[flint.arb_mat], scaled: dict[int, flint.arb_mat], query: Floats, diagonal: bool
 ) -> bool:
-    if not diagonal:
-        size = roots[0].nrows()
-        total = flint.arb_mat(size, size, 1)
-        for root in roots:
-            total -= root * root.transpose()
-        return positive_definite(total)
-    rest = of_floats(query.T) * of_floats(query)
-    for root in scaled.values():
+    size = roots[0].nrows()
+    rest = of_floats(query.T) * of_floats(query) if diagonal else flint.arb_mat(size, size, 1)
+    for root in scaled.values() if diagonal else roots:
         rest -= root * root.transpose()
-    return all(rest[i, i] >= 0 for i in range(rest.nrows()))
+    if diagonal:
+        return all(rest[i, i] >= 0 for i in range(rest.nrows()))
+    return positive_definite(rest)
 
 
 def _gain(matrix: Enclosure, root: flint.arb_mat) -> flint.arb:

@@ -1,14 +1,18 @@
-"""How often the reports of people who move change, and what a change tells, beside cells that
-report themselves.
+"""What reports of people who move tell: how often they change, and what a change says, beside cells
+that report themselves; and how near an adversary comes who averages many of them.
 
 A report that repeats as long as the place is the same changes when the place does. Who sees that
 knows that a border was crossed. Of cells that are reported as they are, that is a line on the map.
+
+Who has consecutive rows of one person, whether they carry a name or only stand together, takes all
+of their reports for reports of one place, and weighs every place by Bayes' rule. Where rows are
+shuffled and nothing ties them, consecutive rows are anybody's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from optmech.reading.chosen import chosen_of
 from optmech.reading.tables import PointTable, opened_table
 from optmech.spaces.domain import flattened
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.observables import data_coordinates
 from optmech_devices.protection.columns import Asked
 from optmech_devices.protection.days import seconds_of
 from optmech_devices.protection.files import guessed
@@ -208,3 +213,110 @@ def _median(values: Floats) -> float | None:
     """The median of the finite values; None where there are none."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if len(finite) else None
+
+
+WINDOWS = (1, 10, 100)
+"""Rows that are taken for one place."""
+_MOST = 1_000
+"""Windows that are tried, spread over the table."""
+WAYS = {"name": "rows of one name", "order": "rows that stand together", "shuffled": "any rows"}
+
+
+@record
+class Averaged:
+    """The errors of one adversary: the mean distance between the place that is guessed for some
+    rows and where each of these truly was."""
+
+    way: str
+    """What ties the rows: "name", "order", or "shuffled" for nothing."""
+    rows: int
+    mean: float
+    median: float
+    windows: int
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return dict(vars(self))
+
+
+def averaging(
+    mechanism: Mechanism,
+    prior: Floats,
+    source: str | Path,
+    asked: Asked,
+    noted: Callable[[str], None],
+) -> list[Averaged]:
+    """Let every row of a table report afresh, and attack ``WINDOWS`` of consecutive rows: those of
+    each person, those that stand together, and shuffled ones.
+
+    The adversary knows the mechanism and the ``prior``, a weight for every secret. Points outside
+    are dropped. Draws and orders are the same each time. Raises ProblemError on a table that is
+    none, and on a mechanism whose secrets have no coordinates.
+    """
+    reporter = Reporter(mechanism, "drop", unusable="drop", seed=0)
+    places = data_coordinates(mechanism.secrets)
+    if places is None or places.shape[1] != 2:
+        raise ProblemError("secrets have no coordinates in the plane", where="design")
+    points, who, _ = traces(source, asked, reporter.geographic, noted)
+    kept, reports = reporter.at_points(points)
+    points, who = points[kept], who[kept]
+    if reporter.geographic:
+        around = np.median(points, axis=0)
+        points, places = flattened(points, around), flattened(places, around)
+    with np.errstate(divide="ignore"):
+        attack = _Attack(
+            places,
+            np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1)),
+            np.log(prior),
+            np.log(np.asarray(mechanism.matrix)),
+        )
+    rng = np.random.default_rng([0, 2])
+    orders = {
+        "name": np.argsort(who, kind="stable"),
+        "order": np.arange(len(who)),
+        "shuffled": rng.permutation(len(who)),
+    }
+    found = []
+    for way, order in orders.items():
+        for rows in WINDOWS:
+            groups = who[order] if way == "name" else np.zeros(len(who), dtype=np.int64)
+            errors = [
+                attack.error(reports[order[own]], points[order[own]])
+                for own in _spread(list(_windows(groups, rows)))
+            ]
+            if errors:
+                mean, median = float(np.mean(errors)), float(np.median(errors))
+                found.append(Averaged(way, rows, mean, median, len(errors)))
+    if not found:
+        raise ProblemError("no row lies inside of the region", where=source)
+    return found
+
+
+@record
+class _Attack:
+    places: Floats
+    apart: Floats
+    prior: Floats
+    matrix: Floats
+    """Logarithms, as the prior's."""
+
+    def error(self, reports: Ints, truth: Floats) -> float:
+        """The mean distance of the best guess of one place from where the rows were."""
+        logs = self.prior + self.matrix[:, reports].sum(axis=1)
+        weights = np.exp(logs - logs.max())
+        guess = self.places[int((self.apart @ weights).argmin())]
+        return float(np.hypot(*(truth - guess).T).mean())
+
+
+def _windows(groups: Ints, rows: int) -> Iterator[Ints]:
+    """Rows that follow each other in one group, so many at a time."""
+    begins = np.flatnonzero(np.r_[True, np.diff(groups) != 0])
+    for begin, end in zip(begins, np.r_[begins[1:], len(groups)], strict=True):
+        for first in range(int(begin), int(end) - rows + 1, rows):
+            yield np.arange(first, first + rows)
+
+
+def _spread(windows: list[Ints]) -> list[Ints]:
+    if len(windows) <= _MOST:
+        return windows
+    return [windows[k] for k in np.linspace(0, len(windows) - 1, _MOST).astype(int)]
