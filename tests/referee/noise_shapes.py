@@ -62,7 +62,8 @@ def least(curve: Pairs, places: Floats, steps: int, costs: Floats) -> float:
     )
     full = np.append(costs, np.zeros(columns - n))
     mass = np.append(np.ones(n), np.zeros(columns - n))[None]
-    found = linprog(full, A_ub=matrix, b_ub=upper, A_eq=mass, b_eq=[1.0], method="highs")
+    fine = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(full, matrix, upper, mass, [1.0], method="highs", options=fine)
     return float(found.fun) if found.status == 0 else math.inf
 
 
