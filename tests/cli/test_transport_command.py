@@ -79,6 +79,19 @@ def test_radius_decides(
     assert ("cannot be moved" in text) is bool(status)
 
 
+@pytest.mark.parametrize(("distance", "unit"), [("euclidean", "km"), ("hamming", "")])
+def test_a_distance_has_the_unit_that_it_is_of(
+    distance: str, unit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ("home-out", "--distance", distance, "--radius", "1")
+    out = output(capsys, *argv)[1]
+    assert json.loads(output(capsys, *argv, "--json")[1])["unit"] == unit
+    for name in ("diameter", "W_1", "W_inf"):
+        (line,) = [line for line in out.splitlines() if line.startswith(f"{name} ")]
+        assert line.split()[2:] == [unit] * bool(unit)
+    assert f"within 1{' ' * bool(unit)}{unit} " in out
+
+
 def test_a_recipe_is_the_prior_of_the_same_recipe(tmp_path: Path) -> None:
     path = write(tmp_path, '{ kind = "dirichlet", seed = 4 }, "uniform"')
     first, second = read_problem(path).problem.constraints[0].pairs[0]

@@ -88,6 +88,20 @@ def test_target_and_frontier_by_hand(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "km" in text
 
 
+@pytest.mark.parametrize(
+    ("loss", "unit"),
+    [('"euclidean"', " km"), ('"hamming"', ""), ('{ distance = "euclidean", power = 2 }', "")],
+)
+def test_a_loss_has_the_unit_that_it_is_of(
+    loss: str, unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    problem = write(tmp_path, TARGET.replace('loss = "euclidean"', f"loss = {loss}"))
+    status, out, err = output(capsys, "transport", problem)
+    assert status == 0, err
+    said = {line.split()[0]: line for line in out.splitlines() if line.startswith("loss  ")}
+    assert said["loss"].split(maxsplit=1)[1].partition(" ")[1:] == (" " * bool(unit), unit.strip())
+
+
 def test_barycenter(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = TARGET.replace('"target"', '"barycenter"').replace("[{ dist", "[{ weight = 3, dist")
     status, out, _ = output(capsys, "transport", write(tmp_path, text), "--json")

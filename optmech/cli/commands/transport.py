@@ -82,7 +82,8 @@ def _compare(args: Namespace, problem: Problem) -> Answer:
     orders = [_order(text) for text in args.p or ["1", "inf"]]
     name, distance = choose_distance(problem, args.distance)
     values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
-    suffix = after(problem.secrets.unit)
+    unit = problem.space.unit_of(name)
+    suffix = after(unit)
     found: list[dict[str, Any]] = []
     shown: list[Piece] = []
     status = 0
@@ -131,7 +132,7 @@ def _compare(args: Namespace, problem: Problem) -> Answer:
             _write_moves(args.plan, moves)
         found.append(row)
         shown += [Title(place), Facts(facts)]
-    figures = {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found}
+    figures = {"distance": name, "unit": unit, "radius": radius, "pairs": found}
     return Answer(figures, shown, status=status)
 
 
@@ -194,7 +195,7 @@ def _mechanisms(
 ) -> Iterator[Piece]:
     from optmech.show import words
 
-    unit = words.after(design.secrets.unit)
+    unit = words.loss_unit(task.problem)
     yield Title(f"{task.title}: {task.asked.task}")
     closeness = (
         "the outputs are one distribution, exactly"
