@@ -10,17 +10,9 @@ from native.blocks import Blocks, drained, worst
 
 from optmech.base import native
 from optmech.base.arrays import Floats, begins
-from optmech.base.native import work
+from optmech.engines.structured import kernels
 from optmech.engines.structured.compiled import least_degree
-from optmech.engines.structured.kernels import (
-    ABREAST,
-    Factors,
-    Panels,
-    SparseFactors,
-    Totals,
-    partition,
-    pattern,
-)
+from optmech.engines.structured.kernels import Factors, Panels, SparseFactors, Totals
 from optmech.engines.structured.rows import gondzio, target
 
 SEEDS = range(40)
@@ -57,16 +49,16 @@ def test_right_hand_sides(seed: int) -> None:
     blocks = Blocks.random(seed, bounded=(1.0, 0.3)[seed % 2])
     rows, P, rd = blocks.rows, blocks.columns(), blocks.columns()
     B = np.empty_like(P)
-    done(work("affine_rhs", blocks.packed, blocks.m + 1, P, rd, B))
+    done(kernels.affine_rhs(blocks.packed, P, rd, B))
     s, z = rows.s, rows.z
     close(B, pulled(blocks, -z - z * (slack(blocks, P) - s) / s) - rd)
-    done(work("corrector_rhs", blocks.packed, blocks.m + 1, True, 0.0, 0.0, 0.7, B))
+    done(kernels.corrector_rhs(blocks.packed, None, 0.7, B))
     expected = target((s, z), (rows.ds, rows.dz), 0.7, first=True)
     close(rows.ds2, expected)
     close(B, pulled(blocks, expected / s))
     rows.dz2[:] = z * 0.1
     ds, dz = rows.ds + 0.3 * rows.ds2, rows.dz + 0.6 * rows.dz2
-    done(work("corrector_rhs", blocks.packed, blocks.m + 1, False, 0.3, 0.6, 0.2, B))
+    done(kernels.corrector_rhs(blocks.packed, (0.3, 0.6), 0.2, B))
     expected = gondzio((s + ds) * (z + dz), 0.2)
     close(rows.ds, ds)
     close(rows.dz, dz)
@@ -75,7 +67,7 @@ def test_right_hand_sides(seed: int) -> None:
     )
     close(B, pulled(blocks, rows.ds2 / s))
     before = rd.copy()
-    done(work("charge", blocks.packed, blocks.m + 1, z, rd))
+    done(kernels.charge(blocks.packed, z, rd))
     close(rd, before - pulled(blocks, z))
 
 
@@ -84,7 +76,7 @@ def test_steps(seed: int) -> None:
     blocks = Blocks.random(seed, bounded=(0.3, 1.0, 1.0)[seed % 3])
     rows, P, dP = blocks.rows, blocks.columns(), blocks.columns()
     s, z, stats = rows.s, rows.z, np.empty((3, 6))
-    done(work("affine_step", blocks.packed, blocks.m + 1, P, dP, stats))
+    done(kernels.affine_step(blocks.packed, P, dP, stats))
     ds = slack(blocks, P + dP) - s
     dz = -z - z * ds / s
     close(rows.ds, ds)
@@ -97,7 +89,7 @@ def test_steps(seed: int) -> None:
     )
     T, weights = rows.ds2.copy(), np.sort(blocks.rng.uniform(0, 1, 7))
     primal, dual = np.empty((2, 3, 7))
-    done(work("corrector_step", blocks.packed, blocks.m + 1, dP, 7, weights, primal, dual))
+    done(kernels.corrector_step(blocks.packed, dP, weights, primal, dual))
     u = slack(blocks, dP)
     v = (T - z * u) / s
     close(rows.ds2, u)
@@ -106,11 +98,11 @@ def test_steps(seed: int) -> None:
         reach = -(d + weights[:, None] * d2) / value
         close(found.max(axis=0), np.maximum(reach.max(axis=1, initial=0.0), 0.0))
     before = s.copy(), z.copy()
-    done(work("move", blocks.packed, 0.3, 0.6, 0.1, 0.2))
+    done(kernels.move(blocks.packed, (0.3, 0.6), (0.1, 0.2)))
     close(rows.s, before[0] + 0.1 * (rows.ds + 0.3 * rows.ds2))
     close(rows.z, before[1] + 0.2 * (rows.dz + 0.6 * rows.dz2))
     out = np.empty_like(z)
-    done(work("shifted", blocks.packed, blocks.m + 1, z - 1, P, out))
+    done(kernels.shifted(blocks.packed, z - 1, P, out))
     close(out, np.maximum(0.0, z - 1 + z / s * slack(blocks, P)))
 
 
@@ -118,8 +110,9 @@ def test_what_is_no_number_is_seen() -> None:
     blocks = Blocks(np.random.default_rng(0), 4, 20, 0.4, 0.0, 1.0)
     blocks.rows.ds[17] = np.nan
     primal, dual = np.empty((2, 3, 5))
-    given = blocks.m + 1, blocks.columns(), 5, np.linspace(0, 1, 5), primal, dual
-    done(work("corrector_step", blocks.packed, *given))
+    done(
+        kernels.corrector_step(blocks.packed, blocks.columns(), np.linspace(0, 1, 5), primal, dual)
+    )
     assert np.isnan(primal.max(axis=0)).all()
     assert np.isfinite(dual).all()
 
@@ -132,17 +125,17 @@ def test_pairs_of_the_whole_cone(seed: int) -> None:
     decay = np.where(np.eye(m, dtype=bool), 0.0, np.exp(-blocks.rng.uniform(0, 2, (m, m))))
     later = decay.astype(np.float32)
     by_i, by_j = np.empty((2, blocks.count, m), dtype=np.int64)
-    done(work("violations", blocks.packed, m + 1, later, P, 0.4, by_i, by_j))
+    done(kernels.violations(blocks.packed, later, P, 0.4, by_i, by_j))
     for o in blocks.every:
         expected = worst(later.astype(float), P[o, :-1], blocks.held(o), 0.4)
         np.testing.assert_array_equal((by_i[o], by_j[o]), expected)
     out = np.empty_like(P)
-    done(work("majorant", *P.shape, decay, P, out))
+    done(kernels.majorant(decay, P, out))
     close(out[:, :-1], np.maximum(P[:, :-1], (decay * P[:, None, :-1]).max(axis=2)))
     assert not out[:, -1].any()
     i, j = np.nonzero((decay > 0) & (blocks.rng.random((m, m)) < 0.4))
     given = begins(np.bincount(i, minlength=m)), j.copy(), decay[i, j]
-    done(work("raised", *P.shape, *given, P, out))
+    done(kernels.raised(*given, P, out))
     expected = P.copy()
     for _ in range(m):
         for a, b, factor in zip(i, j, decay[i, j], strict=True):
@@ -150,7 +143,7 @@ def test_pairs_of_the_whole_cone(seed: int) -> None:
     close(out, expected)
     z, rd = blocks.rows.z, blocks.columns()
     lowered = np.empty_like(z)
-    done(work("drain", blocks.packed, m + 1, z, rd, 30, lowered))
+    done(kernels.drain(blocks.packed, z, rd, 30, lowered))
     close(lowered, drained(blocks, z, rd, 30), 1e-9)
 
 
@@ -159,7 +152,7 @@ def panels_of(blocks: Blocks) -> tuple[Panels, Factors]:
     orders = np.array([np.arange(blocks.m), blocks.rng.permutation(blocks.m)])
     panels = Panels.free(orders, blocks.count)
     first = blocks.rng.integers(1, blocks.m + 1, 2)
-    done(partition(np.arange(blocks.count), blocks.packed, first, panels))
+    done(kernels.partition(np.arange(blocks.count), blocks.packed, first, panels))
     base = begins(panels.size)
     factors = Factors(
         base, np.full(base[-1], np.nan), np.zeros((blocks.count, blocks.m)),
@@ -193,7 +186,7 @@ def test_factors_in_panels(seed: int) -> None:
         np.empty((parts, orders, m, m)), np.empty((parts, coupled, m)),
         np.empty((parts, coupled, coupled)), np.empty((parts, m, m)), variable, value,
     )  # fmt: skip
-    done(work("factor", blocks.packed, panels.struct, factors.struct, False, totals.struct))
+    done(kernels.factor(blocks.packed, panels, factors, False, totals))
     assert not factors.failed.any()
     sums = np.zeros((m, m))
     for lower, position in zip(totals.sums.sum(axis=0), panels.position, strict=True):
@@ -219,7 +212,7 @@ def test_factors_in_panels(seed: int) -> None:
     for count in (1, 2, 5):
         B = blocks.columns(count)
         expected = np.einsum("oxy,oqy->oqx", inverses, B[:, :, :m])
-        done(work("solve", panels.struct, factors.struct, count, B))
+        done(kernels.solve(panels, factors, B))
         close(B[:, :, :m], expected, rtol)
         assert not B[:, :, m].any()
 
@@ -236,7 +229,7 @@ def test_what_is_not_definite_is_said() -> None:
         np.empty((3, 2, 21, 21)), nothing, nothing, nothing, np.zeros(0, int), np.zeros((0, 5))
     )
     for alone in (True, False):
-        done(work("factor", blocks.packed, panels.struct, factors.struct, alone, totals.struct))
+        done(kernels.factor(blocks.packed, panels, factors, alone, totals))
         assert factors.failed.tolist() == [0, 0, 1, 0, 0]
 
 
@@ -254,11 +247,11 @@ def sparse_of(blocks: Blocks) -> SparseFactors:
         np.zeros(0), np.zeros((count, m)), np.full(count, 1e-15), np.zeros(count, np.int64),
     )  # fmt: skip
     every = np.arange(count)
-    done(pattern(every, blocks.packed, factors))
+    done(kernels.pattern(every, blocks.packed, factors, False))
     base = begins(factors.column[:, -1])
     room = np.zeros(base[-1], np.int32), np.full(base[-1], np.nan)
     factors = factors._replace(base=base, row=room[0], value=room[1])
-    done(pattern(every, blocks.packed, factors, known=True))
+    done(kernels.pattern(every, blocks.packed, factors, True))
     return factors
 
 
@@ -269,7 +262,7 @@ def test_sparse_factors(seed: int) -> None:
     factors = sparse_of(blocks)
     wanted = blocks.rng.random((count, m)) < (0.5, 1.0, 0.05)[seed % 3]
     total, diagonal = np.empty((2, m, m)), np.empty((3, m))
-    done(work("sparse_factor", blocks.packed, factors.struct, wanted, m, total, diagonal))
+    done(kernels.sparse_factor(blocks.packed, factors, wanted, total, diagonal))
     assert not factors.failed.any()
     found = np.diag(diagonal.sum(axis=0))
     for part in total[0], total[1]:
@@ -281,7 +274,7 @@ def test_sparse_factors(seed: int) -> None:
     close(found, sum(inv * np.outer(w, w) for inv, w in zip(inverses, wanted, strict=True)), rtol)
     B = blocks.columns(2)
     expected = np.einsum("oxy,oqy->oqx", inverses, B[:, :, :m])
-    done(work("sparse_solve", factors.struct, 2, B))
+    done(kernels.sparse_solve(factors, B))
     close(B[:, :, :m], expected, rtol)
 
 
@@ -300,8 +293,11 @@ def test_blocks_of_one_pattern(seed: int) -> None:
     blocks.rows = type(one)(np.arange(count + 1) * size, i, j, e, s, z)
     factors = sparse_of(blocks)
     diagonal = np.empty((3, 0))
-    given = np.zeros((0, 0), bool), 0, np.empty((2, 0, 0)), diagonal
-    done(work("sparse_factor", blocks.packed, factors.struct, *given))
+    done(
+        kernels.sparse_factor(
+            blocks.packed, factors, np.zeros((0, 0), bool), np.empty((2, 0, 0)), diagonal
+        )
+    )
     order, column, entries = (
         np.argsort(factors.position[0]),
         factors.column[0],
@@ -309,22 +305,21 @@ def test_blocks_of_one_pattern(seed: int) -> None:
     )
     total = sum(blocks.inverse(o) for o in blocks.every)
     y = rng.normal(size=m)
-    for kind, label, rtol in ((np.float64, "double", 1e-10), (np.float32, "float", 1e-4)):
-        groups = -(-count // ABREAST)
-        value = np.zeros((groups, entries, ABREAST), dtype=kind)
-        scale, sums = np.zeros((groups, m, ABREAST)), np.empty((3, m))
-        done(work(f"beside_{label}", factors.struct, groups, entries, value, scale))
-        given = column, factors.row[:entries], groups, entries, value, scale, y[order], sums
-        done(work(f"summed_{label}", m, *given))
+    for kind, rtol in ((np.float64, 1e-10), (np.float32, 1e-4)):
+        groups = -(-count // kernels.ABREAST)
+        value = np.zeros((groups, entries, kernels.ABREAST), dtype=kind)
+        scale, sums = np.zeros((groups, m, kernels.ABREAST)), np.empty((3, m))
+        done(kernels.beside(factors, value, scale))
+        done(kernels.summed(column, factors.row[:entries], value, scale, y[order], sums))
         close(sums.sum(axis=0), (total @ y)[order], rtol)
     covariance = np.empty((3, entries))
-    done(work("covariances", blocks.packed, factors.struct, covariance))
+    done(kernels.covariances(blocks.packed, factors, covariance))
     place = np.repeat(np.arange(m), np.diff(column))
     row = factors.row[:entries]
     ordered = total[np.ix_(order, order)]
     close(covariance.sum(axis=0), ordered[place, row], 1e-9)
     weight, spread = np.empty(entries), np.empty(m)
-    done(work("regressed", m, column, row, ordered[place, row], weight, spread))
+    done(kernels.regressed(column, row, ordered[place, row], weight, spread))
     for k in range(m):
         own = row[column[k] + 1 : column[k + 1]]
         best = np.linalg.lstsq(ordered[np.ix_(own, own)], ordered[own, k], rcond=None)[0]
@@ -348,21 +343,7 @@ def test_prices_are_proved(seed: int) -> None:
     rows.z[:] = 0.1 / rows.s / m
     cost, chosen = blocks.columns(), np.arange(0, blocks.count, 2)
     left, value = cost[:, :-1].copy(), np.full(blocks.count, 7.0)
-    done(
-        work(
-            "price",
-            blocks.packed,
-            panels.struct,
-            len(chosen),
-            chosen,
-            cost,
-            1e-9,
-            0.0,
-            v,
-            left,
-            value,
-        )
-    )
+    done(kernels.price(blocks.packed, panels, chosen, cost, 1e-9, 0.0, v, left, value))
     charged = cost[:, :-1] - pulled(blocks, rows.z)[:, :-1]
     close(left[chosen], charged[chosen])
     assert (rows.s > 0).all()

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints, begins
-from optmech.base.native import work
 from optmech.engines.base import Monitor, Options
+from optmech.engines.structured import kernels
 from optmech.engines.structured.compiled import CompiledBackend, Workers, candidates
-from optmech.engines.structured.kernels import PairRows, Panels, partition
+from optmech.engines.structured.kernels import PairRows, Panels
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
@@ -69,11 +69,11 @@ class Outside:
 
     def _structure(self, changed: Ints) -> None:
         rows = PairRows(self.rows)
-        self._each(partition(changed, rows, self._first, self._panels))
+        self._each(kernels.partition(changed, rows, self._first, self._panels))
 
     def _charged(self) -> Floats:
         left = self.cost.copy()
-        self._each(work("charge", PairRows(self.rows), left.shape[1], self.rows.z, left))
+        self._each(kernels.charge(PairRows(self.rows), self.rows.z, left))
         return left[:, :-1]
 
     def priced(self, prices: Floats, goal: float) -> Floats:
@@ -107,8 +107,8 @@ class Outside:
         cost = self.cost.copy()
         cost[:, :-1] -= prices
         left, value = self.left - prices, np.zeros(len(cost))
-        given = self._panels.struct, len(chosen), chosen, cost, goal, centre, self.P, left, value
-        self._each(work("price", PairRows(self.rows), *given))
+        given = chosen, cost, goal, centre, self.P, left, value
+        self._each(kernels.price(PairRows(self.rows), self._panels, *given))
         self.left[chosen] = left[chosen] + prices
         return value
 
@@ -117,8 +117,7 @@ class Outside:
         rows, P = self.rows, self.P
         held, level = PairRows(taken(rows, doubtful)), TUNING.nearly_violated
         wanted = np.empty((2, len(doubtful), P.shape[1] - 1), dtype=np.int64)
-        given = P.shape[1], self.cone.later, P[doubtful], level, *wanted
-        self._each(work("violations", held, *given))
+        self._each(kernels.violations(held, self.cone.later, P[doubtful], level, *wanted))
         block, i, j = worst(*wanted)
         new = doubtful[block], i, j
         if not len(new[0]):

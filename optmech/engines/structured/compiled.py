@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from optmech.base.arrays import Bools, Floats, Ints, begins
-from optmech.base.native import Work, work
+from optmech.base.native import Work
+from optmech.engines.structured import kernels
 from optmech.engines.structured.iterative import (
     Conditioner,
     Inverse,
@@ -20,15 +21,7 @@ from optmech.engines.structured.iterative import (
     require,
     squares,
 )
-from optmech.engines.structured.kernels import (
-    Factors,
-    PairRows,
-    Panels,
-    SparseFactors,
-    Totals,
-    partition,
-    pattern,
-)
+from optmech.engines.structured.kernels import Factors, PairRows, Panels, SparseFactors, Totals
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import NOTHING, RIDGES, Affine, Both, Cone, Rows, Schur
 from optmech.engines.structured.state import State
@@ -124,13 +117,13 @@ class Workers:
         nt = parts or self.parts
         left = iter(range(nt))
 
-        def share() -> None:
+        def work() -> None:
             for t in left:
                 kernel(t, nt)
 
         helpers = 0 if alone else min(nt, self._threads) - 1
-        running = [self._pool.submit(share) for _ in range(helpers)] if self._pool else []
-        share()
+        running = [self._pool.submit(work) for _ in range(helpers)] if self._pool else []
+        work()
         for job in running:
             if not job.cancel():  # one that has not begun has nothing left to do
                 job.result()
@@ -172,14 +165,13 @@ class CompiledBackend:
             value=np.ascontiguousarray(coupling.value),
         )
 
-    def _pass(self, name: str, *given: NDArray[Any] | float) -> None:
+    def _pass(self, kernel: Work) -> None:
         """A kernel that goes over the rows once."""
-        kernel = work(name, self._packed, *given)
         self._each(kernel, alone=self._packed.count <= _LIGHT)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._packed = PairRows(rows)
-        self._each(partition(changed, self._packed, self._first, self._panels))
+        self._each(kernels.partition(changed, self._packed, self._first, self._panels))
         base = begins(self._panels.size)
         store = _room(self._factors.store, base[-1])
         self._factors = self._factors._replace(base=base, store=store)
@@ -188,8 +180,7 @@ class CompiledBackend:
         alone = wanted is not None and not wanted.any()
         panels, totals = self._panels, self._totals
         self._packed = PairRows(rows)
-        given = panels.struct, self._factors.struct, alone, totals.struct
-        kernel = work("factor", self._packed, *given)
+        kernel = kernels.factor(self._packed, panels, self._factors, alone, totals)
         if not self._factored(kernel, parts=len(totals.sums)):
             return None
         total = np.zeros(totals.sums.shape[2:])
@@ -209,51 +200,50 @@ class CompiledBackend:
         return False
 
     def solve(self, B: Floats) -> None:
-        self._each(work("solve", self._panels.struct, self._factors.struct, B.shape[1], B))
+        self._each(kernels.solve(self._panels, self._factors, B))
 
     def affine_rhs(self, P: Floats, rd: Floats, B: Floats) -> None:
-        self._pass("affine_rhs", P.shape[1], P, rd, B)
+        self._pass(kernels.affine_rhs(self._packed, P, rd, B))
 
     def corrector_rhs(self, weights: Both | None, mu: float, B: Floats) -> None:
-        self._pass("corrector_rhs", B.shape[1], weights is None, *(weights or (0.0, 0.0)), mu, B)
+        self._pass(kernels.corrector_rhs(self._packed, weights, mu, B))
 
     def affine_step(self, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._each.parts, 6))
-        self._pass("affine_step", P.shape[1], P, dP, stats)
+        self._pass(kernels.affine_step(self._packed, P, dP, stats))
         primal, dual = stats[:, :2].max(axis=0).tolist()
         return primal, dual, tuple(stats[:, 2:].sum(axis=0).tolist())
 
     def corrector_step(self, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._each.parts, len(weights)))
-        given = dP.shape[1], dP, len(weights), weights, primal, dual
-        self._each(work("corrector_step", self._packed, *given))
+        self._each(kernels.corrector_step(self._packed, dP, weights, primal, dual))
         return primal.max(axis=0), dual.max(axis=0)
 
     def move(self, weights: Both, step: Both) -> None:
-        self._pass("move", *weights, *step)
+        self._pass(kernels.move(self._packed, weights, step))
 
     def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        given = P.shape[1], self._cone.later, P, level, by_i, by_j
-        self._each(work("violations", self._packed, *given))
+        later = self._cone.later
+        self._each(kernels.violations(self._packed, later, P, level, by_i, by_j))
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
         out = np.empty_like(P)
-        self._each(work("majorant", *P.shape, self._cone.decay, P, out))
+        self._each(kernels.majorant(self._cone.decay, P, out))
         return out
 
     def charge(self, z: Floats, R: Floats) -> None:
-        self._pass("charge", R.shape[1], z, R)
+        self._pass(kernels.charge(self._packed, z, R))
 
     def shifted(self, z: Floats, x: Floats) -> Floats:
         out = np.empty_like(z)
-        self._pass("shifted", x.shape[1], z, x, out)
+        self._pass(kernels.shifted(self._packed, z, x, out))
         return out
 
     def drain(self, z: Floats, rd: Floats, sweeps: int) -> Floats:
         out = np.empty_like(z)
-        self._each(work("drain", self._packed, rd.shape[1], z, rd, sweeps, out))
+        self._each(kernels.drain(self._packed, z, rd, sweeps, out))
         return out
 
 
@@ -320,12 +310,12 @@ class SparseBackend(CompiledBackend):
         if not self._begun:
             self._begin(rows)
         own = self._factors
-        self._each(pattern(changed, self._packed, own))
+        self._each(kernels.pattern(changed, self._packed, own, False))
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
             graphs = (self._graph(rows, o) for o in grown.tolist())
             own.position[grown] = list(self._each.map(least_degree, graphs))
-            self._each(pattern(grown, self._packed, own))
+            self._each(kernels.pattern(grown, self._packed, own, False))
         self._ordered[grown] = own.column[grown, -1]
         self._factors = self._laid_out(rows, own, np.arange(len(own.column)))
 
@@ -334,7 +324,7 @@ class SparseBackend(CompiledBackend):
         base = begins(factors.column[:, -1])
         row, value = (_room(part, base[-1]) for part in (factors.row, factors.value))
         found = factors._replace(base=base, row=row, value=value)
-        self._each(pattern(blocks, PairRows(rows), found, known=True))
+        self._each(kernels.pattern(blocks, PairRows(rows), found, True))
         return found
 
     def _begin(self, rows: Rows) -> None:
@@ -357,7 +347,7 @@ class SparseBackend(CompiledBackend):
                 row=own.row[:0],
                 value=own.value[:0],
             )
-            self._each(pattern(first, PairRows(rows), found))
+            self._each(kernels.pattern(first, PairRows(rows), found, False))
             self._pattern = self._laid_out(rows, found, first)
         return self._pattern
 
@@ -377,14 +367,13 @@ class SparseBackend(CompiledBackend):
         size = 0 if none else m
         total, diagonal = np.empty((-(-parts // 2), size, size)), np.empty((parts, size))
         self._packed = PairRows(rows)
-        given = self._factors.struct, some, size, total, diagonal
-        kernel = work("sparse_factor", self._packed, *given)
+        kernel = kernels.sparse_factor(self._packed, self._factors, some, total, diagonal)
         if not self._factored(kernel, parts=parts):
             return None
         return Schur(_symmetric(total, diagonal), np.zeros((0, m)), np.zeros((0, 0)))
 
     def solve(self, B: Floats) -> None:
-        self._each(work("sparse_solve", self._factors.struct, B.shape[1], B))
+        self._each(kernels.sparse_solve(self._factors, B))
 
     def conditioner(self, state: State, stage: int) -> Conditioner:
         if stage:
@@ -403,11 +392,10 @@ class SparseBackend(CompiledBackend):
         column = factors.column[0]
         size = int(column[-1])
         index, total = factors.row[:size], np.empty((self._each.parts, size))
-        self._each(work("covariances", PairRows(rows), factors.struct, total))
+        self._each(kernels.covariances(PairRows(rows), factors, total))
         weight, spread = np.empty(size), np.empty(len(column) - 1)
         covariance = total.sum(axis=0)
-        given = len(spread), column, index, covariance, weight, spread
-        self._each(work("regressed", *given))
+        self._each(kernels.regressed(column, index, covariance, weight, spread))
         if not np.isfinite(weight).all():
             raise np.linalg.LinAlgError("the sum of the inverses has no regressions")
         # regressions in their order, of variables as they are given
@@ -439,7 +427,7 @@ def least_degree(graph: sp.csc_array) -> Ints:
 
 
 def _symmetric(triangles: Floats, diagonal: Floats) -> Floats:
-    """The sum of symmetric matrices of which two share an array, as ``sparse_factor``
+    """The sum of symmetric matrices of which two share an array, as ``kernels.sparse_factor``
     leaves them; uses it up."""
     total: Floats = triangles[0]
     for other in triangles[1:]:

@@ -20,11 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Bools, Floats, Ints
 from optmech.base.edges import Edges
-from optmech.base.native import work
 from optmech.engines.base import EngineResult, Options, Progress
+from optmech.engines.structured import kernels
 from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.iterative import Conditioner, require
-from optmech.engines.structured.kernels import ABREAST
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.points import Duals
 from optmech.engines.structured.rows import NOTHING, Rows, Schur
@@ -78,9 +77,9 @@ class EdgeBackend(SparseBackend):
         # all blocks have the first one's
         size = int(self._factors.base[1])
         self._column, self._index = self._factors.column[0], self._factors.row[:size]
-        shape = -(-blocks // ABREAST), size, ABREAST
+        shape = -(-blocks // kernels.ABREAST), size, kernels.ABREAST
         self._room = {kind: np.zeros(shape, dtype=kind) for kind in (np.float32, np.float64)}
-        self._scales = np.zeros((shape[0], m, ABREAST))
+        self._scales = np.zeros((shape[0], m, kernels.ABREAST))
         self._laid: type | None = None
 
     def factor(self, rows: Rows, wanted: Bools | None = None) -> Schur | None:
@@ -96,16 +95,13 @@ class EdgeBackend(SparseBackend):
         """Σ_o H_o⁻¹ y, (m,); with ``rough`` by factors of half the digits, which take half the
         memory to go through."""
         kind = np.float32 if rough else np.float64
-        label = "float" if rough else "double"
         laid = self._room[kind], self._scales
-        shape = laid[0].shape[:2]
         if self._laid is not kind:
-            self._each(work(f"beside_{label}", self._factors.struct, *shape, *laid))
+            self._each(kernels.beside(self._factors, *laid))
             self._laid = kind
         total = np.empty((self._each.parts, len(y)))
         ordered = y[self._order]
-        given = len(y), self._column, self._index, *shape, *laid, ordered, total
-        self._each(work(f"summed_{label}", *given))
+        self._each(kernels.summed(self._column, self._index, *laid, ordered, total))
         out = np.empty_like(y)
         out[self._order] = total.sum(axis=0)
         return out
@@ -116,7 +112,7 @@ class EdgeBackend(SparseBackend):
 
     def majorant(self, P: Floats) -> Floats:
         edges, out = self._cone.edges, np.empty_like(P)
-        self._each(work("raised", *P.shape, edges.start, edges.j, self._decay, P, out))
+        self._each(kernels.raised(edges.start, edges.j, self._decay, P, out))
         return out
 
 
