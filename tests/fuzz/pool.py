@@ -77,7 +77,7 @@ def warm() -> None:
     for module in ("h3", "shapely.geometry", "shapely.ops", "optmech.exchange.geo", "cvxpy",
                    "optmech_traces.gaussian.task", "optmech_traces.chains.task",
                    "optmech_devices.protection.files",
-                   "optmech.files.first_problem", "optmech_devices.packed.regions"):  # fmt: skip
+                   "optmech.files.first_problem", "optmech_devices.packed.documents"):  # fmt: skip
         try:
             __import__(module)
         except ImportError:

@@ -14,12 +14,10 @@ if TYPE_CHECKING:
         hybrid as hybrid,
         piecewise as piecewise,
     )
-    from optmech_surveys.planning import (
-        Plan as Plan,
-        Row as Row,
+    from optmech_surveys.peers import (
         hadamard as hadamard,
-        plan_survey as plan_survey,
         unary_encoding as unary_encoding,
     )
+    from optmech_surveys.planning import Plan as Plan, Row as Row, plan_survey as plan_survey
 else:
     __getattr__, __dir__ = lazily(__name__)

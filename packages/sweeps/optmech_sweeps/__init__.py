@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 from optmech.base.names import lazily
 
 if TYPE_CHECKING:
+    from optmech_sweeps.baselines import known as known
+    from optmech_sweeps.comparing import Comparison as Comparison, compare as compare
     from optmech_sweeps.frontier import (
         LeastEpsilon as LeastEpsilon,
         cheapest as cheapest,
         least_epsilon as least_epsilon,
         pareto_front as pareto_front,
-    )
-    from optmech_sweeps.mechanisms import (
-        Comparison as Comparison,
-        compare as compare,
-        known as known,
     )
     from optmech_sweeps.run import SweepResult as SweepResult, sweep as sweep
     from optmech_sweeps.snapping import (

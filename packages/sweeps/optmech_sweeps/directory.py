@@ -16,12 +16,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from optmech.base.lock import locked
@@ -32,30 +29,8 @@ from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech_sweeps.plan import FORMAT, Plan
 from optmech_sweeps.templates import same_problem
+from optmech_sweeps.undisturbed import undisturbed
 from optmech_sweeps.worker import Outcome, figures_of
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Steps that belong together: Ctrl-C inside takes effect after the last of them.
-
-    Interrupts reach the main thread only, so nothing is done in others; nor where the handler was
-    not installed from Python, as it could not be put back.
-    """
-    here = threading.current_thread() is threading.main_thread()
-    previous = signal.getsignal(signal.SIGINT) if here else None
-    if previous is None:
-        yield
-        return
-    late: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: late.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if late and callable(previous):
-            previous(*late[0])
-
 
 MANIFEST = "sweep.json"
 _DESIGNS, _TASKS = "designs", "tasks"

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from optmech_sweeps.directory import undisturbed
+from optmech_sweeps.undisturbed import undisturbed
 
 
 def test_an_interrupt_comes_after_the_last_step() -> None:

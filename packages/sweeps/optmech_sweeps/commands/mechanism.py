@@ -37,7 +37,7 @@ def run(args: Namespace) -> Answer:
     from optmech.files import read_problem
     from optmech.mechanisms import tupling
     from optmech.show.figures import measure_constraints
-    from optmech_sweeps.mechanisms import known
+    from optmech_sweeps.baselines import known
 
     file = read_problem(args.problem)
     claim_outputs(args, file.inputs)
@@ -78,7 +78,7 @@ def run(args: Namespace) -> Answer:
 
 def _tables(file: ProblemFile, args: Namespace) -> Answer:
     """A row for every mechanism that a file states."""
-    from optmech_sweeps.mechanisms import beside_optimum, measured, stated_in
+    from optmech_sweeps.stated import beside_optimum, measured, stated_in
 
     for name in ("epsilon", "dummies", "output"):
         if getattr(args, name) is not None:
