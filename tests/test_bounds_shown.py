@@ -105,7 +105,7 @@ def test_what_a_command_prints_of_a_solution_is_on_the_side_of_its_bound(
         assert _fits(said, om.Design.load(path)) >= 2, said
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node")
 def test_a_page_shows_bounds_on_their_side(tmp_path: Path) -> None:
     """The function of the page that writes numbers, for numbers drawn here."""
     rng = np.random.default_rng(47)

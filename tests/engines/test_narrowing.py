@@ -19,7 +19,7 @@ from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.inequalities import Inequalities, compile_lp
 
-pytestmark = pytest.mark.skipif(not has_kernels(), reason="blocks are not compiled")
+pytestmark = pytest.mark.skipif(not has_kernels(), reason="no kernels are compiled")
 
 WIDER = replace(TUNING, narrowed=0.75)
 EUCLIDEAN = om.distances.euclidean()

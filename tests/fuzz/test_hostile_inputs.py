@@ -17,7 +17,7 @@ INPUTS = [
 """Two of each kind where there are two among the first forty, and one of every other."""
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="inputs run in forked processes")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_hostile_inputs_end_well() -> None:
     # in a process of its own: this one has threads by now, and forks of it might never end
     done = subprocess.run(

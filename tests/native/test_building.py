@@ -37,7 +37,7 @@ def ran(command: list[str], folder: Path, **environment: str) -> str:
 
 def test_kernels_are_compiled_where_there_is_a_compiler() -> None:
     if GCC is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("no compiler of C")
     assert native.variants(), native._loaded()[1]
 
 
@@ -64,7 +64,7 @@ def test_sanitizers_find_nothing(width: int, tmp_path: Path) -> None:
 
 def test_there_is_no_warning(tmp_path: Path) -> None:
     if GCC is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("no compiler of C")
     program = (
         f"import sys; sys.path.insert(0, {str(SOURCES)!r}); import build, pathlib\n"
         "flags = ['-Werror', '-Wshadow', '-O1']\n"
@@ -105,7 +105,7 @@ def test_a_wheel_has_the_library_and_no_version_of_python(
     wheel: Callable[[str], Path], tmp_path: Path
 ) -> None:
     if GCC is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("no compiler of C")
     # what it makes of the kernels is not looked at
     quick = tmp_path / "quick"
     quick.write_text(f'#!/bin/sh\nexec {GCC} "$@" -O0\n')
@@ -117,7 +117,7 @@ def test_a_wheel_has_the_library_and_no_version_of_python(
     assert [name for name in names if "kernels" in name] == [f"optmech/base/{native._LIBRARY.name}"]
 
 
-@pytest.mark.skipif(GCC is None, reason="there is no C compiler")
+@pytest.mark.skipif(GCC is None, reason="no compiler of C")
 def test_a_library_of_these_sources_is_not_compiled_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

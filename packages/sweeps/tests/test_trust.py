@@ -114,7 +114,7 @@ def test_a_table_with_other_figures_is_not_believed(folder: Path) -> None:
     assert losses(run(folder)) == pytest.approx(TRUE)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 @pytest.mark.parametrize(
     "name", ["tasks/000001.json", "designs/000001.json", "table.csv", "sweep.json", ".lock"]
 )

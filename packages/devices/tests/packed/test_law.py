@@ -14,7 +14,7 @@ from packed import law, native
 import optmech as om
 
 needs = pytest.mark.skipif(
-    shutil.which("node") is None or native.compiler() is None, reason="no Node, or no compiler of C"
+    shutil.which("node") is None or native.compiler() is None, reason="no compiler of C, or no Node"
 )
 
 

@@ -170,7 +170,7 @@ def test_a_rate_beyond_what_can_be_added_up_is_refused(
 def test_large_rates_and_odd_types_in_node(line: om.PackedMechanism, tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("no node here")
+        pytest.skip("no Node")
     client = (Path(optmech_devices.__file__).parent / "client" / "index.js").as_uri()
     script = tmp_path / "asked.mjs"
     script.write_text(
